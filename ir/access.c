@@ -59,17 +59,17 @@ static bool reads_runs(const Graph *g, const Node *n, int i)
     return has_pitch(g, n->in[0]) && x->dim[x->rank - 1] % 16 == 0;
 }
 
-/* A library reads and writes whole rows of heads. */
+/* Whole rows of heads. */
 static bool reads_heads(const Graph *g, const Node *n, int i)
 {
     const char tensor = attention_input(n, i);
-    return tensor && attention_fits_library(g, n, tensor);
+    return tensor && attention_takes_strides(g, n, tensor);
 }
 
 static bool writes_heads(const Graph *g, const Node *n, int i)
 {
     const char tensor = attention_result(n, i);
-    return tensor && attention_fits_library(g, n, tensor);
+    return tensor && attention_takes_strides(g, n, tensor);
 }
 
 /* Fused groups */

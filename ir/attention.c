@@ -74,10 +74,10 @@ AttentionStrides attention_strides(const Node *n, char tensor, const Type *t, co
     return s;
 }
 
-static bool is_even(const Type *t, const int64_t *stride)
+static bool is_even(const Type *t, const int64_t *stride, int64_t unit)
 {
     for (int d = 0; d + 1 < t->rank; d++)
-        if (stride[d] % LIBRARY_UNIT)
+        if (stride[d] % unit)
             return false;
     for (int d = 0; d < t->rank - 4; d++)
         if (stride[d] != stride[d + 1] * t->dim[d + 1])
@@ -85,13 +85,16 @@ static bool is_even(const Type *t, const int64_t *stride)
     return stride[t->rank - 1] == 1;
 }
 
-bool attention_fits_library(const Graph *g, const Node *n, char tensor)
+bool attention_takes_strides(const Graph *g, const Node *n, char tensor)
 {
     const ValueId v = attention_tensor(n, tensor);
-    if (v == VALUE_NONE || !node_attr(n, ATTR_library))
+    const bool library = node_attr(n, ATTR_library);
+    if (v == VALUE_NONE || !(library || attention_lies_by_rows(n, tensor)))
         return false;
+    const Type *t = value_type(g, v);
+    const int64_t unit = library ? LIBRARY_UNIT : t->dim[t->rank - 1];
     const StridedView view = value_view(g, v);
-    return view.base % LIBRARY_UNIT == 0 && is_even(value_type(g, v), view.stride);
+    return view.base % unit == 0 && is_even(t, view.stride, unit);
 }
 
 /* --- shapes --- */
@@ -210,8 +213,13 @@ AttentionBlocks attention_blocks(const AttentionShape *a)
                SCRATCH_FLOATS)
         b.block_rows /= 2;
     int64_t scores = tensors * a->keys * b.block_rows;
-    if (attention_block_floats(a, b.block_rows) + scores > SCRATCH_FLOATS)
+    int64_t used = attention_block_floats(a, b.block_rows);
+    int64_t head = tensors * a->keys * (padded(a->width) + padded(a->value_width));
+    if (used + scores > SCRATCH_FLOATS)
         b.scores_floats = scores;
+    else
+        used += scores;
+    b.heads_fit = used + head <= SCRATCH_FLOATS;
     if (a->grad)
         b.sums_floats = sums_floats(a);
     int64_t items = a->grad ? a->heads / a->group : a->heads * divide_up(a->rows, b.block_rows);

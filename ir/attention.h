@@ -11,7 +11,7 @@
  * added in order, and then those of the heads, in order.
  *
  * Tensors have letters: q, k, v, and o, the result; in the gradient g, Q, K, V, the gradients of o,
- * q, k, v.  Where a library computes it (attribute `library`) they may lie by rows, [batch, rows,
+ * q, k, v.  For a library (attribute `library`) and on the CPU they may lie by rows, [batch, rows,
  * heads, width], which the attribute `by_rows` says of each, and inside of other values. */
 #ifndef SCRIMP_IR_ATTENTION_H
 #define SCRIMP_IR_ATTENTION_H
@@ -42,8 +42,10 @@ typedef struct AttentionStrides {
 /* Of a tensor of this type whose dims lie that far apart. */
 AttentionStrides attention_strides(const Node *n, char tensor, const Type *t,
                                    const int64_t *stride);
-/* Rows that a library can read or write: 16 bytes at a time, and every batch dim evenly. */
-bool attention_fits_library(const Graph *g, const Node *n, char tensor);
+/* Rows that can be read or written where they lie inside of another value, every batch dim evenly:
+ * a library's, 16 bytes at a time; the CPU's, of tensors by rows, that begin at multiples of their
+ * width. */
+bool attention_takes_strides(const Graph *g, const Node *n, char tensor);
 
 typedef struct AttentionShape {
     int64_t heads;      /* all batch dims of q together */
@@ -77,6 +79,8 @@ typedef struct AttentionBlocks {
     int64_t parts;         /* tasks */
     int64_t scores_floats; /* of a part; 0: scores lie in scratch memory */
     int64_t sums_floats;   /* of a part */
+    int64_t heads_fit;     /* flag: scratch memory has room for a head's keys and values in f32, in
+                              the gradient also for theirs */
 } AttentionBlocks;
 AttentionBlocks attention_blocks(const AttentionShape *a);
 

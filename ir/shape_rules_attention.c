@@ -48,18 +48,17 @@ static bool want_lying(const Graph *g, const Node *node, int i, Type t, ShapeErr
     return want_type(g, node, i, &t, err);
 }
 
-/* Letters of what a library's node has, and four dims. */
+/* Letters of what the node has, and four dims. */
 static bool want_by_rows(const Graph *g, const Node *node, ShapeError *err)
 {
     const char *letters = node_string(node, ATTR_by_rows, NULL);
     const char *known = node->op == OP_attention_grad ? "qkvogQKV" : "qkvo";
-    bool fits = letters && node_attr(node, ATTR_library) && letters[0] &&
-                letters[strspn(letters, known)] == '\0';
+    bool fits = letters && letters[0] && letters[strspn(letters, known)] == '\0';
     for (int i = 0; fits && i < node->n_in; i++)
         fits = !attention_input(node, i) || shape_in(g, node, i)->rank == 4;
     return !letters || fits ||
            shape_fail(err, "E105", -1,
-                      "%s: by_rows names no tensors of four dims that a library reads or writes",
+                      "%s: by_rows names no tensors of four dims that it reads or writes",
                       op_name(node->op));
 }
 

@@ -3,7 +3,7 @@
  * user wants that: they are marked, get the library's workspace, and read operands of the types
  * that it takes. Casts are operations of the step like others: those of weights serve both
  * directions, and may be computed again. */
-#include "passes/library_rows.h"
+#include "passes/heads.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -127,7 +127,7 @@ bool pass_library(PassContext *ctx)
     for (size_t i = 0; i < m.r.n_old; i++)
         visit(&m, m.r.old_order[i]);
     rewrite_end(&m.r);
-    library_by_rows(ctx->graph, scratch);
+    heads_by_rows(ctx->graph, scratch, true);
     pool_free(scratch);
     return pass_dce(ctx);
 }

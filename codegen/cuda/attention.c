@@ -8,6 +8,7 @@
 #include "codegen/forms/point.h"
 #include "codegen/forms/product.h"
 
+#include "ir/support/bug.h"
 #include "ir/support/divide.h"
 
 /* A block's tile of scores, and as many columns of results.  The fewer of a gradient's sums a
@@ -109,11 +110,18 @@ static bool by_library(Lowering *l, const Node *n)
     return cuda_library_lowers(&m, op_name(n->op));
 }
 
+static AttentionKernel describe(const Lowering *l, const Node *n)
+{
+    if (node_attr(n, ATTR_by_rows)) /* pass heads makes none for a device */
+        BUG("attention by rows without a library");
+    return (AttentionKernel){.d = attention_describe(l, n)};
+}
+
 void cuda_attention(Lowering *l, const Node *n)
 {
     if (by_library(l, n))
         return;
-    AttentionKernel k = {.d = attention_describe(l, n)};
+    AttentionKernel k = describe(l, n);
     add_kernel(l, n, &k, "attention", k.d.rows, k.d.value_width);
 }
 
@@ -123,7 +131,7 @@ void cuda_attention_grad(Lowering *l, const Node *n)
 {
     if (by_library(l, n))
         return;
-    AttentionKernel k = {.d = attention_describe(l, n)};
+    AttentionKernel k = describe(l, n);
     bool together = k.d.width <= TILE && k.d.value_width <= TILE && k.d.group == 1;
     add_kernel(l, n, &k, "attention_grad_rows", k.d.rows, k.d.width);
     k.dk = 1, k.dv = together;

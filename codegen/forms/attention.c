@@ -2,8 +2,26 @@
 #include "codegen/forms/attention.h"
 
 #include "codegen/forms/point.h"
+#include "ir/strided_view.h"
 
 #include <string.h>
+
+static const char letters[] = "qkvogQKV";
+
+const AttentionStrides *attention_at(const AttentionDesc *d, char tensor)
+{
+    return &d->at[strchr(letters, tensor) - letters];
+}
+
+static void describe_tensors(const Graph *g, const Node *n, AttentionDesc *d)
+{
+    for (int i = 0; i < ATTENTION_TENSORS; i++) {
+        const char tensor = letters[i];
+        const ValueId v = attention_tensor(n, tensor);
+        if (v != VALUE_NONE)
+            d->at[i] = attention_strides(n, tensor, value_type(g, v), value_view(g, v).stride);
+    }
+}
 
 AttentionDesc attention_describe(const Lowering *l, const Node *n)
 {
@@ -26,6 +44,7 @@ AttentionDesc attention_describe(const Lowering *l, const Node *n)
         memcpy(d.batch, a.batch, sizeof d.batch);
         memcpy(d.bias_batch, a.bias_batch, sizeof d.bias_batch);
     }
+    describe_tensors(l->graph, n, &d);
     return d;
 }
 
@@ -44,6 +63,8 @@ AttentionBuffers attention_buffers(const AttentionDesc *d)
 int attention_bufs(const Lowering *l, const Node *n, CallBuf *bufs)
 {
     int n_bufs = node_bufs(n, bufs);
+    for (int i = 0; i < n_bufs; i++)
+        bufs[i] = point_buf(l->graph, bufs[i].value);
     if (node_attr(n, ATTR_p))
         bufs[n_bufs++] = (CallBuf){CALL_NUMBER, (int64_t)random_key(n)};
     if (node_workspace_bytes(l->graph, n))

@@ -16,6 +16,8 @@
 #include "codegen/forms/pod.h"
 #include "ir/attention.h"
 
+enum { ATTENTION_TENSORS = 8 }; /* letters of ir/attention.h */
+
 KERNEL_DESC_BEGIN
 typedef struct AttentionDesc {
     int64_t heads, group, rows, keys, width, value_width;
@@ -23,6 +25,7 @@ typedef struct AttentionDesc {
     int64_t grad, causal, biased, drops; /* flags */
     double scale, p;
     AttentionBlocks blocks;
+    AttentionStrides at[ATTENTION_TENSORS]; /* attention_at */
 } AttentionDesc;
 KERNEL_DESC(AttentionDesc)
 
@@ -35,6 +38,8 @@ typedef struct AttentionBuffers {
 } AttentionBuffers;
 
 AttentionDesc attention_describe(const Lowering *l, const Node *n);
+/* Of a tensor that the node has. */
+const AttentionStrides *attention_at(const AttentionDesc *d, char tensor);
 AttentionBuffers attention_buffers(const AttentionDesc *d);
 /* They themselves, room for CALL_MAX_BUFS; their number. */
 int attention_bufs(const Lowering *l, const Node *n, CallBuf *bufs);

@@ -33,7 +33,7 @@ int graph_text_count(const Graph *g, const char *what)
     return n;
 }
 
-const double *graph_evaluate_out(Pool *pool, const Graph *g)
+const double *graph_evaluate_output(Pool *pool, const Graph *g, const char *name)
 {
     EvalState *s = eval_new(pool, g);
     for (size_t k = 0; k < g->order.len; k++) {
@@ -47,7 +47,12 @@ const double *graph_evaluate_out(Pool *pool, const Graph *g)
         eval_set(s, n->out[0], data);
     }
     eval_run(s, false);
-    return eval_get(s, graph_output(g, "out"));
+    return eval_get(s, graph_output(g, name));
+}
+
+const double *graph_evaluate_out(Pool *pool, const Graph *g)
+{
+    return graph_evaluate_output(pool, g, "out");
 }
 
 bool graph_same_out(Pool *pool, const Graph *g, const Graph *other)

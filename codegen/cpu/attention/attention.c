@@ -59,18 +59,20 @@ static void softmax(Block *b)
     block_each_key(b, scale_step, &s);
 }
 
-static void one_block(Block *b, JitValue item, int64_t blocks)
+/* first: of those that the thread has one after another. */
+static void one_block(Block *b, JitValue item, JitValue first, int64_t blocks)
 {
     Jit *j = b->j;
     int64_t rows = b->d->blocks.block_rows;
     JitValue rest = item, block = take_digit(j, &rest, blocks);
     JitValue row0 = mul(j, block, jit_i64(j, rows));
-    block_head(b, rest);
+    block_head(b, rest, jit_tmp(j, jit_min_i64(j, block, jit_sub(j, item, first))));
     block_rows(b, row0, jit_min_i64(j, jit_i64(j, rows), sub(j, jit_i64(j, b->d->rows), row0)));
+    block_ahead(b);
     block_scores(b);
     softmax(b);
-    block_times_keys(b, b->scores, b->v_head, b->d->value_width,
-                     block_in_head(b, b->buf.result, b->head, b->d->rows, b->d->value_width));
+    block_times_keys(b, b->scores, &b->v_head, b->d->value_width,
+                     block_in_head(b, b->buf.result, 'o', b->head));
 }
 
 static void emit_attention(Jit *j, const void *desc)
@@ -78,6 +80,8 @@ static void emit_attention(Jit *j, const void *desc)
     const AttentionDesc *d = desc;
     Block b = block_begin(j, d);
     int64_t blocks = divide_up(d->rows, d->blocks.block_rows);
+    JitValue first =
+        jit_tmp(j, part_start(j, jit_task_begin(j), d->heads * blocks, d->blocks.parts));
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     JitValue number = jit_index(&task);
     block_part(&b, number);
@@ -85,7 +89,7 @@ static void emit_attention(Jit *j, const void *desc)
         j, part_start(j, number, d->heads * blocks, d->blocks.parts),
         part_start(j, jit_add(j, number, jit_i64(j, 1)), d->heads * blocks, d->blocks.parts), 1,
         "block");
-    one_block(&b, jit_index(&item), blocks);
+    one_block(&b, jit_index(&item), first, blocks);
     jit_end_for(j, &item);
     jit_end_for(j, &task);
 }

@@ -13,7 +13,10 @@
 
 #include <math.h>
 
-enum { SCRATCH_UNIT = 16 }; /* floats: the widest vectors */
+enum {
+    SCRATCH_UNIT = 16, /* floats: the widest vectors */
+    LINE = 16          /* floats of a cache line */
+};
 
 static int64_t whole_vectors(int64_t n)
 {
@@ -42,6 +45,17 @@ static BlockRows take_rows(Block *b, int64_t *used, int64_t width)
     return (BlockRows){width, stride, by_rows, by_columns};
 }
 
+/* Every block of a head reads all keys and values, and adds to their gradients.  Rows that lie
+ * apart are in few sets of the first-level cache, and the hardware does not foresee them. */
+static JitValue take_copy(Block *b, int64_t *used, int buf, char tensor, int64_t width)
+{
+    bool apart = attention_at(b->d, tensor)->row != width;
+    bool wanted = apart || block_bf16(b, buf) || width % jit_lanes(b->j);
+    if (!wanted || !b->d->blocks.heads_fit)
+        return NULL;
+    return take(b, used, b->d->keys * whole_vectors(width));
+}
+
 static void take_scratch(Block *b)
 {
     const AttentionDesc *d = b->d;
@@ -55,6 +69,12 @@ static void take_scratch(Block *b)
     if (block_bf16(b, b->buf.k) || block_bf16(b, b->buf.v) || d->width % SCRATCH_UNIT ||
         d->value_width % SCRATCH_UNIT)
         b->copy = take(b, &used, ATTENTION_CHAIN * wide);
+    b->k_copy = take_copy(b, &used, b->buf.k, 'k', d->width);
+    b->v_copy = take_copy(b, &used, b->buf.v, 'v', d->value_width);
+    if (d->grad) {
+        b->dk_copy = take_copy(b, &used, b->buf.result + 1, 'K', d->width);
+        b->dv_copy = take_copy(b, &used, b->buf.result + 2, 'V', d->value_width);
+    }
     if (!d->blocks.scores_floats) {
         b->scores = take(b, &used, d->keys * rows);
         if (d->grad)
@@ -136,11 +156,16 @@ void block_lower(Lowering *l, const Node *n, KernelEmit *emit)
 
 /* --- where things are --- */
 
-JitValue block_in_head(const Block *b, int buf, JitValue head, int64_t rows, int64_t width)
+HeadRows block_in_head(const Block *b, int buf, char tensor, JitValue head)
 {
     Jit *j = b->j;
-    JitValue at = jit_mul(j, head, jit_i64(j, rows * width));
-    return jit_tmp(j, jit_offset(j, buf_f32(j, buf), at));
+    const AttentionStrides *s = attention_at(b->d, tensor);
+    JitValue at = jit_mul(j, head, jit_i64(j, s->head));
+    if (s->batch != s->heads * s->head) {
+        JitValue rest = head, inner = take_digit(j, &rest, s->heads);
+        at = jit_muladd_i64(j, rest, s->batch, jit_mul(j, inner, jit_i64(j, s->head)));
+    }
+    return (HeadRows){jit_tmp(j, jit_offset(j, buf_f32(j, buf), jit_tmp(j, at))), s->row};
 }
 
 static JitValue bias_of(const Block *b)
@@ -154,30 +179,48 @@ static JitValue bias_of(const Block *b)
     return jit_tmp(j, jit_offset(j, buf_f32(j, b->buf.bias), at));
 }
 
-void block_head(Block *b, JitValue head)
+/* of becomes f32 at `to`, where it is copied when nothing was done before. */
+static void copy_rows(Block *b, HeadRows *of, JitValue to, int64_t width, JitValue before)
+{
+    Jit *j = b->j;
+    int64_t stride = whole_vectors(width), keys = b->d->keys;
+    if (!to)
+        return;
+    JitIf first = jit_if(j, jit_compare(j, JIT_EQ, before, jit_i64(j, 0)));
+    if (stride != width)
+        pack_zero(j, to, jit_i64(j, keys * stride));
+    pack_rows(j, to, jit_i64(j, stride), of->first, jit_i64(j, of->apart), jit_i64(j, keys),
+              jit_i64(j, width));
+    jit_end_if(j, &first);
+    *of = (HeadRows){to, stride};
+}
+
+void block_head(Block *b, JitValue head, JitValue before)
 {
     const AttentionDesc *d = b->d;
     b->head = b->key_head = jit_tmp(b->j, head);
     if (d->group > 1)
         b->key_head = jit_tmp(b->j, divide(b->j, b->head, jit_i64(b->j, d->group)));
-    b->q_head = block_in_head(b, b->buf.q, b->head, d->rows, d->width);
-    b->k_head = block_in_head(b, b->buf.k, b->key_head, d->keys, d->width);
-    b->v_head = block_in_head(b, b->buf.v, b->key_head, d->keys, d->value_width);
+    b->q_head = block_in_head(b, b->buf.q, 'q', b->head);
+    b->k_head = block_in_head(b, b->buf.k, 'k', b->key_head);
+    b->v_head = block_in_head(b, b->buf.v, 'v', b->key_head);
+    copy_rows(b, &b->k_head, b->k_copy, d->width, before);
+    copy_rows(b, &b->v_head, b->v_copy, d->value_width, before);
     if (d->grad)
-        b->dout_head = block_in_head(b, b->buf.dout, b->head, d->rows, d->value_width);
+        b->dout_head = block_in_head(b, b->buf.dout, 'g', b->head);
     if (d->biased)
         b->bias_head = bias_of(b);
 }
 
-static void pack_block_rows(Block *b, const BlockRows *r, JitValue head)
+static void pack_block_rows(Block *b, const BlockRows *r, const HeadRows *head)
 {
     Jit *j = b->j;
     int64_t rows = b->d->blocks.block_rows;
-    JitValue from = jit_offset(j, head, jit_mul(j, b->row0, jit_i64(j, r->width)));
+    JitValue apart = jit_i64(j, head->apart);
+    JitValue from = jit_offset(j, head->first, jit_mul(j, b->row0, apart));
     PackPanel pack = {b->vectors, rows, 1, r->stride};
     pack_zero(j, r->rows, jit_i64(j, rows * r->stride));
-    pack_rows(j, r->rows, jit_i64(j, r->stride), from, jit_i64(j, r->width), b->n,
-              jit_i64(j, r->width));
+    pack_rows(j, r->rows, jit_i64(j, r->stride), from, apart, b->n, jit_i64(j, r->width));
     pack_panel(j, &pack, r->columns, r->rows, jit_i64(j, r->width), NULL);
 }
 
@@ -196,9 +239,34 @@ void block_rows(Block *b, JitValue row0, JitValue n)
     JitValue first = splat(j, jit_cast(j, b->row0, jit_types(j)->i32));
     for (int v = 0; v < b->vectors; v++)
         b->row_number[v] = add(j, add(j, first, jit_lane_numbers(j)), jit_vi(j, v * jit_lanes(j)));
-    pack_block_rows(b, &b->q, b->q_head);
+    pack_block_rows(b, &b->q, &b->q_head);
     if (d->grad)
-        pack_block_rows(b, &b->dout, b->dout_head);
+        pack_block_rows(b, &b->dout, &b->dout_head);
+}
+
+static void ask_for_rows(Block *b, int buf, char tensor, JitValue head, int64_t width)
+{
+    Jit *j = b->j;
+    if (attention_at(b->d, tensor)->row == width)
+        return;
+    HeadRows rows = block_in_head(b, buf, tensor, head);
+    JitLoop l = jit_for(j, b->row0, jit_tmp(j, jit_add(j, b->row0, b->n)), 1, "ahead");
+    JitValue at = jit_tmp(j, jit_mul(j, jit_index(&l), jit_i64(j, rows.apart)));
+    JitValue row = jit_tmp(j, jit_offset(j, rows.first, at));
+    for (int64_t i = 0; i < width; i += LINE)
+        jit_prefetch_line(j, jit_offset(j, row, jit_i64(j, i)), false);
+    jit_end_for(j, &l);
+}
+
+void block_ahead(Block *b)
+{
+    JitValue one = jit_i64(b->j, 1), head = jit_tmp(b->j, jit_add(b->j, b->head, one));
+    JitValue key_head = jit_tmp(b->j, jit_add(b->j, b->key_head, one));
+    ask_for_rows(b, b->buf.q, 'q', head, b->d->width);
+    ask_for_rows(b, b->buf.k, 'k', key_head, b->d->width);
+    ask_for_rows(b, b->buf.v, 'v', key_head, b->d->value_width);
+    if (b->d->grad)
+        ask_for_rows(b, b->buf.dout, 'g', head, b->d->value_width);
 }
 
 /* --- keys --- */

@@ -23,6 +23,12 @@ typedef struct BlockRows {
     JitValue rows, columns;
 } BlockRows;
 
+/* Rows of one head, so many elements apart. */
+typedef struct HeadRows {
+    JitValue first;
+    int64_t apart;
+} HeadRows;
+
 typedef struct Block {
     Jit *j;
     const AttentionDesc *d;
@@ -31,9 +37,12 @@ typedef struct Block {
     JitValue part;               /* of the workspace */
     JitValue scores, dscores;    /* by key; the latter in the gradient */
     JitValue sums, result, copy; /* parts of scratch memory */
+    JitValue k_copy, v_copy;     /* of a head's keys and values; NULL: none */
+    JitValue dk_copy, dv_copy;   /* the same of their gradients */
     BlockRows q, dout;           /* dout: in the gradient */
-    JitValue head, key_head;     /* numbers of the head and of its keys', whose tensors begin at */
-    JitValue q_head, k_head, v_head, dout_head, bias_head;
+    JitValue head, key_head;     /* numbers of the head and of its keys' */
+    HeadRows q_head, k_head, v_head, dout_head;
+    JitValue bias_head;
     JitValue row0, n;                        /* first row, and how many there are */
     JitValue line;                           /* the first row among those of all heads */
     JitValue keys, open_keys;                /* that a row sees, and that all see */
@@ -50,12 +59,16 @@ void block_lower(Lowering *l, const Node *n, KernelEmit *emit);
 Block block_begin(Jit *j, const AttentionDesc *d);
 bool block_bf16(const Block *b, int buf);
 void block_part(Block *b, JitValue part);
-void block_head(Block *b, JitValue head);
-/* Where the part of a head, or head of keys, of a tensor begins that has `rows` rows of `width`
- * elements for each. */
-JitValue block_in_head(const Block *b, int buf, JitValue head, int64_t rows, int64_t width);
+/* before: i64, 0 where the thread has not yet begun with this head of keys. */
+void block_head(Block *b, JitValue head, JitValue before);
+/* Rows of a head, or head of keys, of a tensor, by its letter. */
+HeadRows block_in_head(const Block *b, int buf, char tensor, JitValue head);
 /* Rows [row0, row0 + n), of which all are in the head. */
 void block_rows(Block *b, JitValue row0, JitValue n);
+
+/* Asks for what the block of the same rows reads in the next head, where the hardware does not
+ * foresee it. */
+void block_ahead(Block *b);
 
 /* step for vector v of the rows at every key that the block sees; place: of the vector in scores.
  */
@@ -63,7 +76,7 @@ typedef void BlockStep(Block *b, JitValue key, JitValue place, int v, void *user
 void block_each_key(Block *b, BlockStep *step, void *user);
 
 /* to[key][r] = the product of a key's row of `of` and row r, for the keys that the block sees. */
-void block_by_keys(Block *b, JitValue of, const BlockRows *rows, JitValue to);
+void block_by_keys(Block *b, const HeadRows *of, const BlockRows *rows, JitValue to);
 /* Makes the block's scores, as they come out of the product. */
 void block_scores(Block *b);
 /* A vector of them, scaled, with bias, masked. */
@@ -78,7 +91,7 @@ void block_sums_add(Block *b, JitValue key, int v, JitValue x);
 JitValue block_sums(Block *b, int v);
 /* result[r][c] = sum over keys of x[key][r] * of[key][c] for the block's rows: chains over keys;
  * then written to its rows of a head's tensor. */
-void block_times_keys(Block *b, JitValue x, JitValue of, int64_t width, JitValue to_head);
+void block_times_keys(Block *b, JitValue x, const HeadRows *of, int64_t width, HeadRows to);
 /* Numbers of the rows of vector v in a tensor that has one for each row of all heads. */
 JitValue block_load(Block *b, JitValue p, int v, double fill);
 void block_store(Block *b, JitValue p, int v, JitValue x);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The gradient of attention: a task is some heads of keys, for dk and dv are sums over all rows of
- * those that read one.  Of each head they are chains of product_k_block rows, added in order; the
- * chain that is being made lies in place of the sum when it is the first, else in the workspace.
- * So does the sum of a head in place of the one over heads.  That lies in place of the result, or,
- * where that is bf16, in the workspace. */
+ * those that read one.  Of each head they are chains of product_k_block rows, added in order, and
+ * so are the heads.  Chains that are several and heads that are several are made in the workspace
+ * and then added to the sum, which lies in place of the result, or, where that is bf16, in the
+ * workspace. */
 #include "codegen/cpu/attention/attention_block.h"
 #include "codegen/cpu/attention/attention_product.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
@@ -12,13 +12,18 @@
 #include "codegen/forms/product.h"
 #include "codegen/jit/jit_short.h"
 
+/* dk or dv of a head of keys. */
+typedef struct KeySums {
+    int64_t width;
+    JitValue copy; /* where the sum is made; NULL: in place of the result, or in the workspace */
+    HeadRows result, all; /* all: its sum over heads */
+    HeadRows head, chain; /* of the head and the chain that are being made */
+} KeySums;
+
 typedef struct Gradient {
     Block b;
-    JitValue dq, dk, dv;       /* of the head; of its keys */
-    JitValue dk_all, dv_all;   /* sums over heads */
-    JitValue heads, chains;    /* dk's and dv's sums and chains that are not the first */
-    JitVar dk_sum, dv_sum;     /* where the head's sums lie */
-    JitVar dk_chain, dv_chain; /* and their chains */
+    HeadRows dq; /* of the head */
+    KeySums dk, dv;
     JitValue max[BLOCK_VECTORS_MOST], scale[BLOCK_VECTORS_MOST]; /* 1 / sum */
     JitValue dot[BLOCK_VECTORS_MOST]; /* sum of probabilities times their gradients */
 } Gradient;
@@ -86,7 +91,7 @@ static void score_gradients(Gradient *g)
         g->scale[v] = divide(j, jit_vf(j, 1), sum);
     }
     block_scores(b);
-    block_by_keys(b, b->v_head, &b->dout, b->dscores); /* gradients of dropped probabilities */
+    block_by_keys(b, &b->v_head, &b->dout, b->dscores); /* gradients of dropped probabilities */
     block_sums_clear(b);
     block_each_key(b, dot_step, g);
     for (int v = 0; v < b->vectors; v++)
@@ -96,17 +101,17 @@ static void score_gradients(Gradient *g)
 
 /* --- sums over rows --- */
 
-/* chain[key][c] goes on with the block's rows: x[key][r] * of[r][c] */
-static void add_rows(Block *b, JitValue x, const BlockRows *of, JitVar chain)
+/* The chain goes on with the block's rows: chain[key][c] + x[key][r] * of[r][c] */
+static void add_rows(Block *b, JitValue x, const BlockRows *of, const HeadRows *chain)
 {
     int64_t rows = b->d->blocks.block_rows;
     BlockProduct p = {.a = x,
                       .b = of->rows,
-                      .to = jit_tmp(b->j, jit_get(chain)),
+                      .to = chain->first,
                       .a_row = rows,
                       .a_step = 1,
                       .b_step = of->stride,
-                      .to_row = of->width,
+                      .to_row = chain->apart,
                       .columns = of->width,
                       .rows = b->keys,
                       .steps = b->n,
@@ -120,10 +125,11 @@ static void one_block(Gradient *g, JitValue row0, JitValue end)
     Jit *j = b->j;
     JitValue rows = jit_i64(j, b->d->blocks.block_rows);
     block_rows(b, row0, jit_min_i64(j, rows, sub(j, end, row0)));
+    block_ahead(b);
     score_gradients(g);
-    add_rows(b, b->scores, &b->dout, g->dv_chain);
-    add_rows(b, b->dscores, &b->q, g->dk_chain);
-    block_times_keys(b, b->dscores, b->k_head, b->d->width, g->dq);
+    add_rows(b, b->scores, &b->dout, &g->dv.chain);
+    add_rows(b, b->dscores, &b->q, &g->dk.chain);
+    block_times_keys(b, b->dscores, &b->k_head, b->d->width, g->dq);
 }
 
 /* Keys that rows before `end` see. */
@@ -133,18 +139,44 @@ static JitValue keys_before(const Block *b, JitValue end)
     return b->d->causal ? jit_tmp(b->j, jit_min_i64(b->j, end, keys)) : keys;
 }
 
-static void add_chain(Jit *j, JitValue to, JitValue from, JitValue n)
+/* What becomes of rows that are written. */
+typedef struct RowsStep {
+    const HeadRows *to, *from; /* from NULL: zeros */
+    JitValue to_at, from_at;
+    bool adds;
+} RowsStep;
+
+static void write_vector(Jit *j, Lanes v, void *user)
 {
-    JitValue lanes = jit_i64(j, jit_lanes(j));
-    JitValue whole = jit_tmp(j, jit_sub(j, n, jit_mod(j, n, lanes)));
-    JitLoop l = jit_for(j, jit_i64(j, 0), whole, jit_lanes(j), "i");
-    JitValue sum = add(j, jit_vload(j, to, jit_index(&l)), jit_vload(j, from, jit_index(&l)));
-    jit_vstore(j, to, jit_index(&l), sum);
+    const RowsStep *s = user;
+    JitValue x = jit_vf(j, 0);
+    if (s->from)
+        x = load_lanes(j, s->from->first, s->from_at, v, 0);
+    if (s->adds)
+        x = add(j, load_lanes(j, s->to->first, s->to_at, v, 0), x);
+    store_lanes(j, s->to->first, s->to_at, v, x);
+}
+
+static void write_rows(Jit *j, RowsStep s, int64_t width, JitValue rows)
+{
+    JitLoop l = jit_for(j, jit_i64(j, 0), rows, 1, "row");
+    s.to_at = mul(j, jit_index(&l), jit_i64(j, s.to->apart));
+    if (s.from)
+        s.from_at = mul(j, jit_index(&l), jit_i64(j, s.from->apart));
+    each_vector(j, width, MAX_WAYS, write_vector, &s);
     jit_end_for(j, &l);
-    l = jit_for(j, whole, n, 1, "i");
-    sum = jit_add(j, jit_load(j, to, jit_index(&l)), jit_load(j, from, jit_index(&l)));
-    jit_store(j, to, jit_index(&l), jit_tmp(j, sum));
-    jit_end_for(j, &l);
+}
+
+/* The first part, of all keys, becomes the sum; later ones, of fewer, are added. */
+static void add_part(Block *b, const HeadRows *sum, const HeadRows *part, int64_t width,
+                     JitValue number, JitValue keys)
+{
+    Jit *j = b->j;
+    JitIf first = jit_if(j, jit_compare(j, JIT_EQ, number, jit_i64(j, 0)));
+    write_rows(j, (RowsStep){.to = sum, .from = part}, width, jit_i64(j, b->d->keys));
+    jit_else(j, &first);
+    write_rows(j, (RowsStep){.to = sum, .from = part, .adds = true}, width, keys);
+    jit_end_if(j, &first);
 }
 
 /* More than one. */
@@ -153,134 +185,85 @@ static bool has_chains(const AttentionDesc *d)
     return d->rows > ATTENTION_CHAIN;
 }
 
-/* Where the sums lie; those of one head of keys at a time are in the workspace. */
-static void place_sums(Gradient *g)
+/* Rows for all keys in the workspace, from *used on. */
+static HeadRows in_workspace(const Block *b, int64_t width, int64_t *used)
 {
-    Block *b = &g->b;
-    Jit *j = b->j;
-    const AttentionDesc *d = b->d;
-    int64_t used = d->blocks.scores_floats;
-    int64_t dk = d->keys * d->width, dv = d->keys * d->value_width;
-    g->dk_all = g->dk, g->dv_all = g->dv;
-    if (has_chains(d)) {
-        g->chains = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
-        used += dk + dv;
-    }
-    if (d->group > 1) {
-        g->heads = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
-        used += dk + dv;
-    }
-    if (block_bf16(b, b->buf.k)) {
-        g->dk_all = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
-        used += dk;
-    }
-    if (block_bf16(b, b->buf.v))
-        g->dv_all = jit_tmp(j, jit_offset(j, b->part, jit_i64(j, used)));
+    HeadRows rows = {jit_tmp(b->j, jit_offset(b->j, b->part, jit_i64(b->j, *used))), width};
+    *used += b->d->keys * width;
+    return rows;
 }
 
-static JitValue of_values(const Gradient *g, JitValue of_keys)
+static void place_sum(Block *b, KeySums *s, int buf, char tensor, JitValue key_head, int64_t *used)
 {
-    return jit_offset(g->b.j, of_keys, jit_i64(g->b.j, g->b.d->keys * g->b.d->width));
-}
-
-static void begin_head(Gradient *g, JitValue member)
-{
-    Jit *j = g->b.j;
-    jit_set(j, g->dk_sum, g->dk_all);
-    jit_set(j, g->dv_sum, g->dv_all);
-    if (g->b.d->group == 1)
-        return;
-    JitIf later = jit_if(j, jit_compare(j, JIT_GT, member, jit_i64(j, 0)));
-    jit_set(j, g->dk_sum, g->heads);
-    jit_set(j, g->dv_sum, of_values(g, g->heads));
-    jit_end_if(j, &later);
-}
-
-static void end_head(Gradient *g, JitValue member)
-{
-    Jit *j = g->b.j;
-    const AttentionDesc *d = g->b.d;
-    if (d->group == 1)
-        return;
-    JitIf later = jit_if(j, jit_compare(j, JIT_GT, member, jit_i64(j, 0)));
-    add_chain(j, g->dk_all, g->heads, jit_i64(j, d->keys * d->width));
-    add_chain(j, g->dv_all, jit_tmp(j, of_values(g, g->heads)),
-              jit_i64(j, d->keys * d->value_width));
-    jit_end_if(j, &later);
+    s->result = s->all = block_in_head(b, buf, tensor, key_head);
+    if (s->copy)
+        s->all = (HeadRows){s->copy, s->width};
+    else if (block_bf16(b, buf))
+        s->all = in_workspace(b, s->width, used);
+    s->head = b->d->group > 1 ? in_workspace(b, s->width, used) : s->all;
+    s->chain = has_chains(b->d) ? in_workspace(b, s->width, used) : s->head;
 }
 
 /* Chains begin with zeros, so that any of their blocks goes on with them. */
-static void begin_chains(Gradient *g, JitValue first, JitValue keys)
+static void begin_chain(Block *b, const KeySums *s, JitValue keys)
 {
-    Block *b = &g->b;
-    Jit *j = b->j;
-    JitVar n = jit_var(j, jit_types(j)->i64, "keys");
-    jit_set(j, g->dk_chain, jit_get(g->dk_sum));
-    jit_set(j, g->dv_chain, jit_get(g->dv_sum));
-    jit_set(j, n, jit_i64(j, b->d->keys)); /* of the first: those without rows, too */
-    if (has_chains(b->d)) {
-        JitIf later = jit_if(j, jit_compare(j, JIT_GT, first, jit_i64(j, 0)));
-        jit_set(j, g->dk_chain, g->chains);
-        jit_set(j, g->dv_chain, of_values(g, g->chains));
-        jit_set(j, n, keys);
-        jit_end_if(j, &later);
-    }
-    pack_zero(j, jit_get(g->dk_chain), jit_mul(j, jit_get(n), jit_i64(j, b->d->width)));
-    pack_zero(j, jit_get(g->dv_chain), jit_mul(j, jit_get(n), jit_i64(j, b->d->value_width)));
+    write_rows(b->j, (RowsStep){.to = &s->chain}, s->width, keys);
 }
 
-static void end_chains(Gradient *g, JitValue first, JitValue keys)
+/* Of rows from `first` on. */
+static void end_chain(Block *b, const KeySums *s, JitValue first, JitValue keys)
 {
-    Block *b = &g->b;
-    Jit *j = b->j;
-    if (!has_chains(b->d))
-        return;
-    JitIf later = jit_if(j, jit_compare(j, JIT_GT, first, jit_i64(j, 0)));
-    add_chain(j, jit_tmp(j, jit_get(g->dk_sum)), jit_get(g->dk_chain),
-              jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->width))));
-    add_chain(j, jit_tmp(j, jit_get(g->dv_sum)), jit_get(g->dv_chain),
-              jit_tmp(j, jit_mul(j, keys, jit_i64(j, b->d->value_width))));
-    jit_end_if(j, &later);
+    if (has_chains(b->d))
+        add_part(b, &s->head, &s->chain, s->width, first, keys);
 }
 
-typedef struct SumCopy {
-    JitValue to, from;
-} SumCopy;
-
-static void copy_vector(Jit *j, Lanes v, void *user)
+static void end_head(Block *b, const KeySums *s, JitValue member)
 {
-    const SumCopy *c = user;
-    store_lanes(j, c->to, NULL, v, load_lanes(j, c->from, NULL, v, 0));
+    if (b->d->group > 1)
+        add_part(b, &s->all, &s->head, s->width, member, jit_i64(b->j, b->d->keys));
 }
 
 /* Nothing to do for a sum that lies in place of its result. */
-static void write_sum(Jit *j, JitValue to, JitValue sum, int64_t n)
+static void write_result(Block *b, const KeySums *s)
 {
-    SumCopy c = {to, sum};
-    if (to != sum)
-        each_vector(j, n, 4, copy_vector, &c);
+    if (s->all.first != s->result.first)
+        write_rows(b->j, (RowsStep){.to = &s->result, .from = &s->all}, s->width,
+                   jit_i64(b->j, b->d->keys));
+}
+
+/* Rows [first, end) of the head, a chain. */
+static void one_chain(Gradient *g, JitValue first, JitValue end)
+{
+    Block *b = &g->b;
+    Jit *j = b->j;
+    JitValue keys = keys_before(b, end);
+    JitVar n = jit_var(j, jit_types(j)->i64, "keys");
+    jit_set(j, n, keys);
+    JitIf whole = jit_if(j, jit_compare(j, JIT_EQ, first, jit_i64(j, 0)));
+    jit_set(j, n, jit_i64(j, b->d->keys)); /* those without rows, too */
+    jit_end_if(j, &whole);
+    begin_chain(b, &g->dk, jit_get(n));
+    begin_chain(b, &g->dv, jit_get(n));
+    JitLoop block = jit_for(j, first, end, b->d->blocks.block_rows, "rows");
+    one_block(g, jit_index(&block), end);
+    jit_end_for(j, &block);
+    end_chain(b, &g->dk, first, keys);
+    end_chain(b, &g->dv, first, keys);
 }
 
 static void one_head(Gradient *g, JitValue head, JitValue member)
 {
     Block *b = &g->b;
     Jit *j = b->j;
-    const AttentionDesc *d = b->d;
-    int64_t chain = product_k_block(d->rows);
-    block_head(b, head);
-    g->dq = block_in_head(b, b->buf.result, b->head, d->rows, d->width);
-    begin_head(g, member);
-    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, d->rows), chain, "chain");
-    JitValue first = jit_index(&l), rows = jit_i64(j, d->rows);
-    JitValue end = jit_tmp(j, jit_min_i64(j, jit_add(j, first, jit_i64(j, chain)), rows));
-    JitValue keys = keys_before(b, end);
-    begin_chains(g, first, keys);
-    JitLoop block = jit_for(j, first, end, d->blocks.block_rows, "rows");
-    one_block(g, jit_index(&block), end);
-    jit_end_for(j, &block);
-    end_chains(g, first, keys);
+    int64_t chain = product_k_block(b->d->rows);
+    block_head(b, head, member);
+    g->dq = block_in_head(b, b->buf.result, 'Q', b->head);
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, b->d->rows), chain, "chain");
+    JitValue first = jit_index(&l), rows = jit_i64(j, b->d->rows);
+    one_chain(g, first, jit_tmp(j, jit_min_i64(j, jit_add(j, first, jit_i64(j, chain)), rows)));
     jit_end_for(j, &l);
-    end_head(g, member);
+    end_head(b, &g->dk, member);
+    end_head(b, &g->dv, member);
 }
 
 /* The heads that read one of keys and values. */
@@ -289,26 +272,24 @@ static void one_group(Gradient *g, JitValue key_head)
     Block *b = &g->b;
     Jit *j = b->j;
     const AttentionDesc *d = b->d;
-    g->dk = block_in_head(b, b->buf.result + 1, key_head, d->keys, d->width);
-    g->dv = block_in_head(b, b->buf.result + 2, key_head, d->keys, d->value_width);
-    place_sums(g);
+    int64_t used = d->blocks.scores_floats;
+    place_sum(b, &g->dk, b->buf.result + 1, 'K', key_head, &used);
+    place_sum(b, &g->dv, b->buf.result + 2, 'V', key_head, &used);
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, d->group), 1, "member");
     JitValue member = jit_index(&l);
     one_head(g, jit_muladd_i64(j, key_head, d->group, member), member);
     jit_end_for(j, &l);
-    write_sum(j, g->dk, g->dk_all, d->keys * d->width);
-    write_sum(j, g->dv, g->dv_all, d->keys * d->value_width);
+    write_result(b, &g->dk);
+    write_result(b, &g->dv);
 }
 
 static void emit_gradient(Jit *j, const void *desc)
 {
     const AttentionDesc *d = desc;
     Gradient g = {.b = block_begin(j, d)};
+    g.dk = (KeySums){.width = d->width, .copy = g.b.dk_copy};
+    g.dv = (KeySums){.width = d->value_width, .copy = g.b.dv_copy};
     int64_t parts = d->blocks.parts, heads = d->heads / d->group;
-    g.dk_sum = jit_var(j, jit_types(j)->p_f32, "dk_sum");
-    g.dv_sum = jit_var(j, jit_types(j)->p_f32, "dv_sum");
-    g.dk_chain = jit_var(j, jit_types(j)->p_f32, "dk");
-    g.dv_chain = jit_var(j, jit_types(j)->p_f32, "dv");
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     JitValue number = jit_index(&task), next = jit_add(j, number, jit_i64(j, 1));
     block_part(&g.b, number);

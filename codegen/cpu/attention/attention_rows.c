@@ -14,28 +14,28 @@ static bool is_bf16(Jit *j, JitValue pointer)
 
 /* Rows [from, from + n) of a head's tensor as whole vectors of f32: in place where they are that,
  * else as a copy. */
-static JitValue whole_rows(Block *b, JitValue of, int64_t width, int64_t stride, JitValue from,
-                           JitValue n)
+static HeadRows whole_rows(Block *b, const HeadRows *of, int64_t width, int64_t stride,
+                           JitValue from, JitValue n)
 {
     Jit *j = b->j;
-    JitValue at = jit_tmp(j, jit_offset(j, of, jit_mul(j, from, jit_i64(j, width))));
-    if (stride == width && !is_bf16(j, of))
-        return at;
+    JitValue apart = jit_i64(j, of->apart);
+    JitValue at = jit_tmp(j, jit_offset(j, of->first, jit_mul(j, from, apart)));
+    if (stride == width && !is_bf16(j, at))
+        return (HeadRows){at, of->apart};
     if (stride != width)
         pack_zero(j, b->copy, jit_mul(j, n, jit_i64(j, stride)));
-    pack_rows(j, b->copy, jit_i64(j, stride), at, jit_i64(j, width), n, jit_i64(j, width));
-    return b->copy;
+    pack_rows(j, b->copy, jit_i64(j, stride), at, apart, n, jit_i64(j, width));
+    return (HeadRows){b->copy, stride};
 }
 
-/* to[key][r] for keys [from, from + n), whose rows are at `of`, `stride` elements apart. */
-static void some_keys(Block *b, JitValue of, int64_t stride, const BlockRows *rows, JitValue to,
-                      JitValue n)
+/* to[key][r] for the n keys whose rows are given. */
+static void some_keys(Block *b, const HeadRows *of, const BlockRows *rows, JitValue to, JitValue n)
 {
     int64_t block_rows = b->d->blocks.block_rows;
-    BlockProduct p = {.a = of,
+    BlockProduct p = {.a = of->first,
                       .b = rows->columns,
                       .to = to,
-                      .a_row = stride,
+                      .a_row = of->apart,
                       .a_step = 1,
                       .b_step = block_rows,
                       .to_row = block_rows,
@@ -47,30 +47,30 @@ static void some_keys(Block *b, JitValue of, int64_t stride, const BlockRows *ro
     block_product(b->j, &p);
 }
 
-void block_by_keys(Block *b, JitValue of, const BlockRows *rows, JitValue to)
+void block_by_keys(Block *b, const HeadRows *of, const BlockRows *rows, JitValue to)
 {
     Jit *j = b->j;
-    if (!is_bf16(j, of)) {
-        some_keys(b, of, rows->width, rows, to, b->keys);
+    if (!is_bf16(j, of->first)) {
+        some_keys(b, of, rows, to, b->keys);
         return;
     }
     JitValue most = jit_i64(j, ATTENTION_CHAIN);
     JitLoop l = jit_for(j, jit_i64(j, 0), b->keys, ATTENTION_CHAIN, "keys");
     JitValue from = jit_index(&l);
     JitValue n = jit_tmp(j, jit_min_i64(j, most, jit_sub(j, b->keys, from)));
-    JitValue copy = whole_rows(b, of, rows->width, rows->stride, from, n);
+    HeadRows copy = whole_rows(b, of, rows->width, rows->stride, from, n);
     JitValue at = jit_mul(j, from, jit_i64(j, b->d->blocks.block_rows));
-    some_keys(b, copy, rows->stride, rows, jit_tmp(j, jit_offset(j, to, at)), n);
+    some_keys(b, &copy, rows, jit_tmp(j, jit_offset(j, to, at)), n);
     jit_end_for(j, &l);
 }
 
 void block_scores(Block *b)
 {
-    block_by_keys(b, b->k_head, &b->q, b->scores);
+    block_by_keys(b, &b->k_head, &b->q, b->scores);
 }
 
 /* Chains of product_k_block keys, added in order. */
-static void sum_over_keys(Block *b, JitValue x, JitValue of, int64_t width, int64_t stride)
+static void sum_over_keys(Block *b, JitValue x, const HeadRows *of, int64_t width, int64_t stride)
 {
     Jit *j = b->j;
     int64_t rows = b->d->blocks.block_rows, chain = product_k_block(b->d->keys);
@@ -78,12 +78,13 @@ static void sum_over_keys(Block *b, JitValue x, JitValue of, int64_t width, int6
     JitValue from = jit_index(&l);
     JitValue n = jit_tmp(j, jit_min_i64(j, jit_i64(j, chain), jit_sub(j, b->keys, from)));
     JitValue first = jit_tmp(j, jit_compare(j, JIT_EQ, from, jit_i64(j, 0)));
+    HeadRows whole = whole_rows(b, of, width, stride, from, n);
     BlockProduct p = {.a = jit_tmp(j, jit_offset(j, x, jit_mul(j, from, jit_i64(j, rows)))),
-                      .b = whole_rows(b, of, width, stride, from, n),
+                      .b = whole.first,
                       .to = b->result,
                       .a_row = 1,
                       .a_step = rows,
-                      .b_step = stride,
+                      .b_step = whole.apart,
                       .to_row = stride,
                       .to_padded = true,
                       .columns = width,
@@ -109,15 +110,15 @@ static void copy_vector(Jit *j, Lanes v, void *user)
     store_lanes(j, c->to, c->to_at, v, c->causal ? add(j, x, jit_vf(j, 0)) : x);
 }
 
-void block_times_keys(Block *b, JitValue x, JitValue of, int64_t width, JitValue to_head)
+void block_times_keys(Block *b, JitValue x, const HeadRows *of, int64_t width, HeadRows to)
 {
     Jit *j = b->j;
     int64_t lanes = jit_lanes(j), stride = divide_up(width, lanes) * lanes;
     sum_over_keys(b, x, of, width, stride);
     JitLoop row = jit_for(j, jit_i64(j, 0), b->n, 1, "row");
     JitValue line = jit_add(j, b->row0, jit_index(&row));
-    RowCopy c = {.to = to_head,
-                 .to_at = mul(j, line, jit_i64(j, width)),
+    RowCopy c = {.to = to.first,
+                 .to_at = mul(j, line, jit_i64(j, to.apart)),
                  .from_at = mul(j, jit_index(&row), jit_i64(j, stride)),
                  .causal = b->d->causal,
                  .from = b->result};

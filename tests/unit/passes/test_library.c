@@ -303,7 +303,10 @@ static void test_where_pieces_lie(void)
     CHECK(!allows_pieces(16, 8, "", copied));
     CHECK(!allows_pieces(16, 8, "library=\"cudnn\", workspace=64, by_rows=\"qkvQ\"", copied));
     CHECK(!allows_pieces(16, 8, "library=\"cudnn\", workspace=64, by_rows=\"\"", copied));
-    CHECK(!allows_pieces(16, 8, "by_rows=\"qkvo\"", copied));
+    static const char host[] = "by_rows=\"qkvo\"", host_heads[] = "by_rows=\"qko\"";
+    CHECK(allows_pieces(16, 0, host, copied) && allows_pieces(16, 8, host, joined));
+    CHECK(!allows_pieces(16, 4, host, copied) && !allows_pieces(20, 8, host, copied));
+    CHECK(!allows_pieces(16, 8, host_heads, copied) && !allows_pieces(16, 8, host, crooked));
     CHECK(allows_pieces(16, 8, library, joined) && !allows_pieces(16, 8, library, crooked));
 }
 

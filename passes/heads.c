@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Models have queries, keys and values by rows, [batch, rows, heads, width], often as pieces of one
- * tensor [batch, rows, 3 * heads * width], and transpose them for attention.  A library reads and
- * writes heads anywhere, so the transpositions go: its node reads and writes by rows (attribute
- * `by_rows`).  Pieces of what is [.., 3 * heads * width] become pieces of the same memory as [..,
- * 3 * heads, width], and so do the pieces that their gradients are joined of: passes/views.c then
- * lets them lie where the whole lies. */
-#include "passes/library_rows.h"
+ * tensor [batch, rows, 3 * heads * width], and transpose them for attention.  Libraries and the
+ * CPU's kernels read and write heads anywhere, so the transpositions go: the node reads and writes
+ * by rows (attribute `by_rows`).  Pieces of what is [.., 3 * heads * width] become pieces of the
+ * same memory as [.., 3 * heads, width], and so do the pieces that their gradients are joined of:
+ * passes/views.c then lets them lie where the whole lies. */
+#include "passes/heads.h"
 
 #include "ir/attention.h"
 #include "ir/support/vec.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
+#include "passes/views.h"
 
 #include <string.h>
 
@@ -19,6 +21,7 @@ typedef struct Rows {
     Graph *g;
     Pool *scratch;
     Rewrite r;
+    bool library, changed;
     bool *turned;                 /* by value of the old graph: a transposition reads it */
     ValueMap other, piece, split; /* a value's transposition; the same as a piece of a tensor of
                                      heads; the same memory as heads */
@@ -189,9 +192,10 @@ static void visit_concat(Rows *x, NodeId id)
 
 /* --- attention --- */
 
-static bool is_for_library(const Node *n)
+static bool is_wanted(const Rows *x, const Node *n)
 {
-    return (n->op == OP_attention || n->op == OP_attention_grad) && node_attr(n, ATTR_library);
+    return (n->op == OP_attention || n->op == OP_attention_grad) &&
+           (node_attr(n, ATTR_library) != NULL) == x->library;
 }
 
 /* Which tensors lie by rows, in the order of all letters; in: what the node is to read. */
@@ -249,6 +253,7 @@ static void visit_attention(Rows *x, NodeId id)
     attrs_string(&attrs, ATTR_by_rows, letters);
     const ValueId first = graph_add(x->g, old.op, in, old.n_in, &attrs, NULL, old.loc);
     value_node(x->g, first)->hint = old.hint;
+    x->changed = true;
     const Node made = *value_node(x->g, first);
     replace_results(x, &old, &made);
 }
@@ -264,9 +269,9 @@ static void note_turned(Rows *x)
     }
 }
 
-void library_by_rows(Graph *g, Pool *scratch)
+bool heads_by_rows(Graph *g, Pool *scratch, bool library)
 {
-    Rows x = {.g = g, .scratch = scratch};
+    Rows x = {.g = g, .scratch = scratch, .library = library};
     x.turned = POOL_ARRAY(scratch, g->values.len + 1, bool);
     note_turned(&x);
     x.r = rewrite_begin(g, scratch);
@@ -276,7 +281,7 @@ void library_by_rows(Graph *g, Pool *scratch)
         const Node *n = graph_node(g, id);
         if (is_turn(n))
             visit_turn(&x, id);
-        else if (is_for_library(n))
+        else if (is_wanted(&x, n))
             visit_attention(&x, id);
         else if (n->op == OP_concat)
             visit_concat(&x, id);
@@ -284,4 +289,17 @@ void library_by_rows(Graph *g, Pool *scratch)
             rewrite_keep(&x.r, id);
     }
     rewrite_end(&x.r);
+    return x.changed;
+}
+
+static Graph *with_heads(Pool *pool, Pool *scratch, const Graph *old)
+{
+    PassContext made = {.graph = graph_copy(pool, old), .pool = pool};
+    return heads_by_rows(made.graph, scratch, false) && pass_dce(&made) ? made.graph : NULL;
+}
+
+bool pass_heads(PassContext *ctx)
+{
+    change_no_larger(ctx, with_heads, MEMPLAN_FINAL);
+    return true;
 }

@@ -4,14 +4,14 @@
  * CPU's kernels read and write heads anywhere, so the transpositions go: the node reads and writes
  * by rows (attribute `by_rows`).  Pieces of what is [.., 3 * heads * width] become pieces of the
  * same memory as [.., 3 * heads, width], and so do the pieces that their gradients are joined of:
- * passes/views.c then lets them lie where the whole lies. */
+ * passes/views.c then lets them lie where the whole lies.  No step needs more memory for it: what
+ * was transposed stays in place of its copy. */
 #include "passes/heads.h"
 
 #include "ir/attention.h"
 #include "ir/support/vec.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
-#include "passes/views.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ typedef struct Rows {
     Graph *g;
     Pool *scratch;
     Rewrite r;
-    bool library, changed;
+    bool library;
     bool *turned;                 /* by value of the old graph: a transposition reads it */
     ValueMap other, piece, split; /* a value's transposition; the same as a piece of a tensor of
                                      heads; the same memory as heads */
@@ -253,7 +253,6 @@ static void visit_attention(Rows *x, NodeId id)
     attrs_string(&attrs, ATTR_by_rows, letters);
     const ValueId first = graph_add(x->g, old.op, in, old.n_in, &attrs, NULL, old.loc);
     value_node(x->g, first)->hint = old.hint;
-    x->changed = true;
     const Node made = *value_node(x->g, first);
     replace_results(x, &old, &made);
 }
@@ -269,7 +268,7 @@ static void note_turned(Rows *x)
     }
 }
 
-bool heads_by_rows(Graph *g, Pool *scratch, bool library)
+void heads_by_rows(Graph *g, Pool *scratch, bool library)
 {
     Rows x = {.g = g, .scratch = scratch, .library = library};
     x.turned = POOL_ARRAY(scratch, g->values.len + 1, bool);
@@ -289,17 +288,14 @@ bool heads_by_rows(Graph *g, Pool *scratch, bool library)
             rewrite_keep(&x.r, id);
     }
     rewrite_end(&x.r);
-    return x.changed;
-}
-
-static Graph *with_heads(Pool *pool, Pool *scratch, const Graph *old)
-{
-    PassContext made = {.graph = graph_copy(pool, old), .pool = pool};
-    return heads_by_rows(made.graph, scratch, false) && pass_dce(&made) ? made.graph : NULL;
 }
 
 bool pass_heads(PassContext *ctx)
 {
-    change_no_larger(ctx, with_heads, MEMPLAN_FINAL);
-    return true;
+    if (ctx->for_device)
+        return true;
+    Pool *scratch = pool_new_child(ctx->pool);
+    heads_by_rows(ctx->graph, scratch, false);
+    pool_free(scratch);
+    return pass_dce(ctx);
 }

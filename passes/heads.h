@@ -7,7 +7,7 @@
 #include "ir/graph.h"
 
 /* For nodes that a library computes, or for those that none does.  Leaves nodes behind that nothing
- * reads.  True: some now read or write by rows. */
-bool heads_by_rows(Graph *g, Pool *scratch, bool library);
+ * reads. */
+void heads_by_rows(Graph *g, Pool *scratch, bool library);
 
 #endif

@@ -141,7 +141,7 @@ static void test_places(void)
 static void test_places_once(void)
 {
     json_t *o = run_json(0, "$SCRIMP bench $EXAMPLES/chargpt.scrimp -D N=2 -D T=16 --steps 1 "
-                            "--json");
+                            "--no-attention --json");
     expect_place(o, "transpose", 32, "h.*.attn", 13);
     json_decref(o);
 }

@@ -94,7 +94,7 @@ static void test_peak_text(void)
     EXPECT(r.code == 0 && strstr(r.out, "needs most memory") && strstr(r.out, "chargpt.scrimp:") &&
                strstr(r.out, "h.*.attn") && strstr(r.out, "##") && !strchr(r.out, '\033'),
            r.out);
-    EXPECT(strstr(r.out, "\n    %transpose.0 384KiB, %transpose.1 384KiB"), r.out);
+    EXPECT(strstr(r.out, "\n    %h.0.attn.c_attn 1.2MiB, %h.1.attn.c_attn 1.2MiB"), r.out);
     EXPECT(strstr(r.out, "For a peak that is 10% lower (") && strstr(r.out, " of "), r.out);
     for (const char *line = r.out; *line; line += strcspn(line, "\n") + 1)
         EXPECT(strcspn(line, "\n") <= 80, line);

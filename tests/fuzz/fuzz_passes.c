@@ -59,7 +59,8 @@ static const char *drawn_pipeline(Pool *pool, const uint8_t *data, size_t size)
 static void run_all(Pool *pool, const Graph *g, const uint8_t *data, size_t size)
 {
     bool forward = strcmp(g->kind, "forward") == 0;
-    const char *step = "fold,cse,dce,fuse,order,masks,remat,transposes,sums,slopes,heads,views,plan";
+    const char *step =
+        "fold,cse,dce,heads,fuse,order,masks,remat,transposes,sums,slopes,views,plan";
     const char *train = forward ? pipeline_train : step;
     run_pipeline(data, size, pipeline_infer, NULL);
     run_pipeline(data, size, train, "");

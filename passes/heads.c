@@ -4,8 +4,8 @@
  * CPU's kernels read and write heads anywhere, so the transpositions go: the node reads and writes
  * by rows (attribute `by_rows`).  Pieces of what is [.., 3 * heads * width] become pieces of the
  * same memory as [.., 3 * heads, width], and so do the pieces that their gradients are joined of:
- * passes/views.c then lets them lie where the whole lies.  No step needs more memory for it: what
- * was transposed stays in place of its copy. */
+ * passes/views.c then lets them lie where the whole lies.  What was transposed stays in memory, in
+ * place of its copy. */
 #include "passes/heads.h"
 
 #include "ir/attention.h"

@@ -286,6 +286,9 @@ static void add_cases(Farm *f, Runs *runs, int shapes)
         for (int i = 0; i < (shapes + 1) / 3 && op_winograd_cases[k].op != OP_fused; i++)
             if (wanted(op_winograd_cases[k].op))
                 add_case(f, runs, op_winograd_cases[k].op, op_winograd_cases[k].make, i + 1);
+    for (int k = 0; k < op_by_rows_cases_n; k++)
+        for (int i = 0; i < shapes && wanted(op_by_rows_cases[k].op); i++)
+            add_case(f, runs, op_by_rows_cases[k].op, op_by_rows_cases[k].make, i + 1);
 }
 
 /* What kernels are compiled for without --march, but for the sizes of caches. */

@@ -65,6 +65,9 @@ static void add_cases(Cases *all, int shapes)
     for (int k = 0; k < op_winograd_cases_n; k++)
         for (int i = 0; i < shapes && wanted(op_winograd_cases[k].op); i++)
             add_case(all, op_winograd_cases[k].op, op_winograd_cases[k].make, i + 1);
+    for (int k = 0; k < op_by_rows_cases_n; k++)
+        for (int i = 0; i < shapes && wanted(op_by_rows_cases[k].op); i++)
+            add_case(all, op_by_rows_cases[k].op, op_by_rows_cases[k].make, i + 1);
 }
 
 static void compare(const Cases *all, const Case *c, int w)

@@ -234,7 +234,7 @@ def case_sizes(scrimp):
 
 
 def case_large(scrimp):
-    page = made(scrimp, "examples/chargpt.scrimp", "-D", "L=110", "--budget", "60%", "--frontier", "0")
+    page = made(scrimp, "examples/chargpt.scrimp", "-D", "L=128", "--budget", "60%", "--frontier", "0")
     operations = len(column(data_of(page)["planned"], "operations", "name"))
     began = time.monotonic()
     faults = use(page, 1300)["faults"]

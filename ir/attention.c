@@ -192,11 +192,13 @@ static int64_t attention_block_floats(const AttentionShape *a, int64_t rows)
     return floats;
 }
 
-static int64_t sums_floats(const AttentionShape *a)
+static int64_t sums_floats(const AttentionShape *a, bool heads_fit)
 {
     int64_t dk = a->keys * a->width, dv = a->keys * a->value_width;
     int64_t chains = a->rows > ATTENTION_CHAIN ? dk + dv : 0, head = a->group > 1 ? dk + dv : 0;
-    return padded(chains + head + (a->k_bf16 ? dk : 0) + (a->v_bf16 ? dv : 0));
+    if (!heads_fit) /* else sums are made in scratch memory */
+        head += (a->k_bf16 ? dk : 0) + (a->v_bf16 ? dv : 0);
+    return padded(chains + head);
 }
 
 AttentionBlocks attention_blocks(const AttentionShape *a)
@@ -221,7 +223,7 @@ AttentionBlocks attention_blocks(const AttentionShape *a)
         used += scores;
     b.heads_fit = used + head <= SCRATCH_FLOATS;
     if (a->grad)
-        b.sums_floats = sums_floats(a);
+        b.sums_floats = sums_floats(a, b.heads_fit);
     int64_t items = a->grad ? a->heads / a->group : a->heads * divide_up(a->rows, b.block_rows);
     b.parts = items;
     if ((b.scores_floats || b.sums_floats) && items > ATTENTION_PARTS)

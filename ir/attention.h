@@ -72,7 +72,7 @@ double attention_scores(const AttentionShape *a);
  * workspace are at most ATTENTION_PARTS, each with its own part of it: the scores of a block (in
  * the gradient also their gradients), then, in the gradient, a sum for every element of dk and of
  * dv unless the rows are one chain of products, one more where heads share keys, and one more for
- * every element of those that are bf16. */
+ * every element of those that are bf16, unless scratch memory has room for these. */
 enum { ATTENTION_PARTS = 32, ATTENTION_CHAIN = 256 };
 typedef struct AttentionBlocks {
     int64_t block_rows;

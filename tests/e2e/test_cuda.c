@@ -23,7 +23,7 @@ static void test_training(void)
                 orders[i], i, i);
         EXPECT(r.code == 0, r.err);
         result_free(&r);
-        char name[8];
+        char name[20];
         snprintf(name, sizeof name, "gpu%d", i);
         expect_equal_steps("cpu", name);
     }

@@ -201,14 +201,15 @@ static void op_conv_kind(OpCase *c, OpKind op, OpConvKind *kind)
 {
     OpConv v;
     op_conv_draw(c, kind, &v);
+    const int64_t image[] = {v.h, v.w}, window[] = {v.r, v.s};
     op_normal(c, op == OP_conv2d_dgrad ? op_conv_output(&v) : op_conv_input(&v));
     op_normal(c, op == OP_conv2d_wgrad ? op_conv_output(&v) : op_filter(&v));
     if (op == OP_conv2d && op_coin(c))
         op_normal(c, DIMS(v.out));
     if (op == OP_conv2d_dgrad)
-        attrs_ints(&v.attrs, ATTR_hw, (const int64_t[]){v.h, v.w}, 2);
+        attrs_ints(&v.attrs, ATTR_hw, image, 2);
     if (op == OP_conv2d_wgrad)
-        attrs_ints(&v.attrs, ATTR_hw, (const int64_t[]){v.r, v.s}, 2);
+        attrs_ints(&v.attrs, ATTR_hw, window, 2);
     op_done(c, op, &v.attrs);
 }
 

@@ -3,6 +3,7 @@
  *
  * Time is counted in nodes that run (views and sources do not; constants do).  What the host writes
  * before the step (batch, rates) is alive from the start. */
+#include "passes/memplan/in_place.h"
 #include "passes/memplan/memplan.h"
 
 #include "ir/strided_view.h"
@@ -485,8 +486,10 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlacementCa
         try_sharings(&s, s.best, 1, MEMPLAN_EXACT_STEPS);
     if (effort == MEMPLAN_FINAL && s.l->n_buffers > MOST_TO_TRY_ALL && first != WITHIN_BOUND)
         try_sharings(&s, WITHIN_BOUND, 1, MEMPLAN_EXACT_STEPS);
-    if (effort == MEMPLAN_FINAL)
+    if (effort == MEMPLAN_FINAL) {
         list_buffers(&s, pool);
+        memplan_write_in_place(scratch, g, s.plan);
+    }
     pool_free(scratch);
     return s.plan;
 }

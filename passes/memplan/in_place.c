@@ -114,6 +114,14 @@ static bool join(Joining *j, int a, int b)
     return false;
 }
 
+static bool holds_output(const Joining *j, const Node *n, int buffer)
+{
+    for (int o = 0; o < n->n_out; o++)
+        if (buffer_now(j, n->out[o]) == buffer)
+            return true;
+    return false;
+}
+
 /* An output that lies in a buffer of its own is written over an input that dies at its operation.
  */
 static bool write_over_input(Joining *j, const Result *o)
@@ -122,7 +130,8 @@ static bool write_over_input(Joining *j, const Result *o)
     int b = buffer_now(j, o->node->out[o->out]);
     for (int i = 0; i < o->node->n_in; i++) {
         int a = buffer_now(j, o->node->in[i]);
-        if (a >= 0 && a != b && !j->output[a] && list[a].life.upper == list[b].life.lower + 1 &&
+        if (a >= 0 && !holds_output(j, o->node, a) && !j->output[a] &&
+            list[a].life.upper == list[b].life.lower + 1 &&
             list[a].life.size == list[b].life.size &&
             node_may_overwrite(j->g, o->node, o->out, i) && join(j, a, b))
             return true;

@@ -49,6 +49,14 @@ static const Case cases[] = {
      {{"%x", 0, 0}, {"%a", 1, 0}, {"%b", 2, 2}},
      3,
      1},
+    {"two outputs, of which one is not read",
+     X "  %a = neg %x : f32[4,4]\n  %p, %q = fused %a {\n    %a = input : f32[4,4]\n"
+       "    %s = neg %a : f32[4,4]\n    %t = abs %a : f32[4,4]\n    output out = %s\n"
+       "    output other = %t\n  } : f32[4,4], f32[4,4]\n  %b = neg %q : f32[4,4]\n"
+       "  output out = %b\n",
+     {{"%x", 0, 0}, {"%a", 1, 0}, {"%p", 2, 0}, {"%q", 3, 3}, {"%b", 4, 3}},
+     5,
+     3},
     {"an input that is read elsewhere",
      X "  %a = matmul %x, %x : f32[4,4]\n  %b = neg %a : f32[4,4]\n  %c = mul %a, %b : f32[4,4]\n"
        "  output out = %c\n",

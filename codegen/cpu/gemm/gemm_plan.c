@@ -7,6 +7,7 @@
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 #include "runtime/abi.h"
+#include <stdlib.h>
 
 enum {
     BF16_ROWS = 256,      /* of a task where A is always packed: scratch has room for sums, too */
@@ -20,6 +21,9 @@ enum {
     FAR_STEP = 512,      /* elements */
     FAR_COLUMNS = 96,
     NEAR_COLUMNS = 192,
+    WIDE_FAR_COLUMNS = 192, /* the same where a tile has more rows */
+    WIDE_NEAR_COLUMNS = 384,
+    TURNED_COLUMNS = 192, /* most, of vectors of a whole line */
     PARTIAL_BYTES = 256 * 1024, /* of scratch */
     ONE_RUN_ROWS_LEAST = 128
 };
@@ -143,14 +147,15 @@ static void turn(Gemm *g)
 }
 
 /* Both operands lie by columns: that of the tiles' rows is packed, which should be the smaller one,
- * unless a line has all of it, or the sums between blocks of K leave the second-level cache.  Not
- * measured with vectors of a whole line. */
+ * unless a line has all of it, or the sums between blocks of K leave the second-level cache.  With
+ * vectors of a whole line it pays while the smaller one has few columns, the other twice as many. */
 static bool wants_turn(const Gemm *g, const Target *t, Turn turn)
 {
     if (turn != TURN_BROAD)
         return turn == TURN_ALWAYS;
+    bool narrow = t->vector_floats < TILE_LINE || (g->n <= TURNED_COLUMNS && g->m >= 2 * g->n);
     return g->a_row == 1 && g->b_n == 1 && g->m > g->n && g->n > TILE_LINE &&
-           4 * g->m * g->n <= t->l2_bytes && t->vector_floats < TILE_LINE;
+           4 * g->m * g->n <= t->l2_bytes && narrow;
 }
 
 /* Rows a multiple of 2 KiB apart fall into one or two sets of a first-level cache. */
@@ -164,9 +169,10 @@ static bool rows_collide(const Gemm *g)
  * half a page and none that the hardware foresees. */
 static bool steps_collide(const Gemm *g)
 {
+    bool far = g->a_k > FAR_STEP;
     if (g->shape.rows > FEW_ROWS)
-        return g->a_k * 4 % 2048 == 0;
-    return g->a_k * 4 % 1024 == 0 || g->n >= (g->a_k > FAR_STEP ? FAR_COLUMNS : NEAR_COLUMNS);
+        return g->a_k * 4 % 2048 == 0 || g->n >= (far ? WIDE_FAR_COLUMNS : WIDE_NEAR_COLUMNS);
+    return g->a_k * 4 % 1024 == 0 || g->n >= (far ? FAR_COLUMNS : NEAR_COLUMNS);
 }
 
 /* Packing needs one stride of 1 to copy by vectors. */
@@ -188,6 +194,13 @@ static void plan_k(Gemm *g)
     g->k_block = product_k_block(g->k);
     if (g->chain)
         g->k_block = divide_up(g->k_block, g->chain) * g->chain;
+    if (getenv("SUPER") && !g->chain && g->k > g->k_block && g->k % g->k_block == 0) {
+        g->chain = g->k_block;
+        int64_t b = g->k / g->k_block, s = atoi(getenv("SUPER"));
+        while (b % s)
+            s--;
+        g->k_block *= s;
+    }
     g->inner_chains = g->chain && g->chain < g->k_block;
     g->k_blocks = g->k_block ? divide_up(g->k, g->k_block) : 1;
 }
@@ -351,7 +364,8 @@ static bool plan_as(Gemm *g, const Target *t, const GemmVariant *v)
     g->panels = divide_up(g->n, panel_floats(g, t));
     plan_k(g);
     g->private_partial = g->k_blocks > 1 && (g->turned || epilogue_may_alias(&g->epilogue) ||
-                                             dtype_bytes(g->epilogue.out.dtype) != 4);
+                                             dtype_bytes(g->epilogue.out.dtype) != 4 ||
+                                             (getenv("PRIV") && !g->chain && g->n * 4 % 2048 == 0));
     g->pack_a = wants_packed_a(g, v->pack_a);
     g->no_prefetch = v->no_prefetch;
     plan_tasks(g, t, v);

@@ -367,11 +367,12 @@ static void test_target(const Target *target, bool all_have_code)
 
 int main(void)
 {
-    const Target *here = target_find(NULL);
+    Target here = *target_find(NULL);
+    here.l2_bytes = 1024 * 1024; /* on every machine: the cases' sizes are around it */
     int others = sample_number("SCRIMP_TARGETS", 0);
-    test_target(here, here->vector_registers >= 16);
+    test_target(&here, here.vector_registers >= 16);
     for (const char *const *name = target_names(); *name && others > 0; name++)
-        if (target_runs_here(target_find(*name)) && strcmp(*name, here->name) != 0) {
+        if (target_runs_here(target_find(*name)) && strcmp(*name, here.name) != 0) {
             test_target(target_find(*name), false);
             others--;
         }

@@ -23,7 +23,7 @@ enum {
     NEAR_COLUMNS = 192,
     WIDE_FAR_COLUMNS = 192, /* the same where a tile has more rows */
     WIDE_NEAR_COLUMNS = 384,
-    TURNED_COLUMNS = 192, /* most, of vectors of a whole line */
+    TURNED_COLUMNS = 192,       /* most, of vectors of a whole line */
     PARTIAL_BYTES = 256 * 1024, /* of scratch */
     ONE_RUN_ROWS_LEAST = 128
 };
@@ -148,7 +148,8 @@ static void turn(Gemm *g)
 
 /* Both operands lie by columns: that of the tiles' rows is packed, which should be the smaller one,
  * unless a line has all of it, or the sums between blocks of K leave the second-level cache.  With
- * vectors of a whole line it pays while the smaller one has few columns, the other twice as many. */
+ * vectors of a whole line it pays while the smaller one has few columns, the other twice as many.
+ */
 static bool wants_turn(const Gemm *g, const Target *t, Turn turn)
 {
     if (turn != TURN_BROAD)

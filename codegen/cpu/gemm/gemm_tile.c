@@ -7,84 +7,6 @@
 
 #include <string.h>
 
-/* Measured shapes; docs/cpu.md.  One register is left for the broadcast, `vectors` for B; without
- * FMA the product needs one more. */
-static int rows_for(const Target *t, int vectors)
-{
-    if (t->vector_registers >= 32) {
-        static const int rows[] = {0, 24, 14, 8, 6};
-        return rows[vectors];
-    }
-    static const int fma[] = {0, 12, 6, 4, 2}, plain[] = {0, 10, 4, 3, 2};
-    return t->fma ? fma[vectors] : plain[vectors];
-}
-
-/* Time of one step of a tile against the ideal: two loads and two multiply-adds per cycle, and what
- * the loop and the latency of short tiles cost. */
-static double shape_cost(int rows, int vectors)
-{
-    int products = rows * vectors, loads = rows + vectors;
-    return (products > loads ? products : loads) + 2;
-}
-
-/* Time per step and row of a whole result row. */
-static double row_cost(int rows, int vectors, int64_t n_vectors)
-{
-    int rest = (int)(n_vectors % vectors);
-    double cost = (double)(n_vectors / vectors) * shape_cost(rows, vectors);
-    return (cost + (rest ? shape_cost(rows, rest) : 0)) / rows;
-}
-
-TileShape tile_shape(const Target *target, int64_t n_vectors, int64_t max_rows)
-{
-    TileShape best = {0, 0};
-    double best_cost = 0;
-    for (int v = 1; v <= TILE_MAX_VECTORS && v <= n_vectors; v++) {
-        int rows = rows_for(target, v);
-        if (rows > max_rows)
-            rows = (int)max_rows;
-        double cost = row_cost(rows, v, n_vectors);
-        if (v == 1 || cost < best_cost) {
-            best = (TileShape){rows, v};
-            best_cost = cost;
-        }
-    }
-    return best;
-}
-
-TileShape tile_shape_of(const Target *target, int64_t n_vectors, int64_t max_rows, int vectors)
-{
-    if (!vectors || vectors > n_vectors)
-        return tile_shape(target, n_vectors, max_rows);
-    int rows = rows_for(target, vectors);
-    return (TileShape){rows < max_rows ? rows : (int)max_rows, vectors};
-}
-
-int tile_wide_vectors(const Target *target, int64_t n_vectors, int64_t rows)
-{
-    int v = TILE_MAX_VECTORS < n_vectors ? TILE_MAX_VECTORS : (int)n_vectors;
-    while (v > 1 && rows_for(target, v) < rows)
-        v--;
-    return v > 1 ? v : 0;
-}
-
-TileSplit tile_split(int64_t n, int64_t most)
-{
-    int64_t tiles = divide_up(n, most);
-    TileSplit s = {tiles, n / tiles, n % tiles};
-    return s;
-}
-
-int64_t tile_row(const TileSplit *s, int64_t tile)
-{
-    return tile * s->base + (tile < s->extra ? tile : s->extra);
-}
-
-int64_t tile_rows_most(const TileSplit *s)
-{
-    return s->base + (s->extra > 0);
-}
-
 /* --- the function of one tile --- */
 
 typedef struct TileEmit {
@@ -293,6 +215,11 @@ static void advance(Jit *j, JitVar pointer, int64_t step)
         jit_set(j, pointer, jit_offset(j, jit_get(pointer), jit_i64(j, step)));
 }
 
+static JitValue loop_count(const TileEmit *e, const TileLoop *loop)
+{
+    return loop->count == TILE_STEPS ? jit_param(e->j, P_STEPS) : jit_i64(e->j, loop->count);
+}
+
 /* Loops level.. of the nest, starting at *a and *b. */
 static void emit_loops(TileEmit *e, int level, JitValue a_from, JitValue b_from)
 {
@@ -301,8 +228,7 @@ static void emit_loops(TileEmit *e, int level, JitValue a_from, JitValue b_from)
     jit_set(j, a, a_from);
     jit_set(j, b, b_from);
     const TileLoop *loop = &e->t->loop[level];
-    JitValue count = loop->count == TILE_STEPS ? jit_param(j, P_STEPS) : jit_i64(j, loop->count);
-    JitLoop l = jit_for(j, jit_i64(j, 0), count, 1, "k");
+    JitLoop l = jit_for(j, jit_i64(j, 0), loop_count(e, loop), 1, "k");
     bool is_chain = level == e->t->chain_loops - 1;
     if (is_chain)
         acc_zero(e);
@@ -325,53 +251,103 @@ static void acc_add_unless_first(TileEmit *e)
     jit_end_if(e->j, &first);
 }
 
+/* --- what is asked for ahead --- */
+
 /* Partial sums are wanted when the reduction is done, and lie farther than the second-level cache
  * where a block of K has passed over many columns since. */
-static void prefetch_partial(const TileEmit *e)
+static void ask_for_partial(const TileEmit *e, int r)
 {
     Jit *j = e->j;
     int64_t n = (int64_t)e->t->vectors * jit_lanes(j);
-    for (int r = 0; r < e->t->rows; r++)
-        for (int64_t i = 0; i < n; i += TILE_LINE) {
-            int64_t last = (i + TILE_LINE < n ? i + TILE_LINE : n) - 1; /* as in epilogue_ask */
-            JitValue at = jit_i64(j, r * e->t->partial_stride + last);
-            jit_prefetch_line(j, jit_offset(j, jit_param(j, P_PARTIAL), at), false);
-        }
+    for (int64_t i = 0; i < n; i += TILE_LINE) {
+        int64_t last = (i + TILE_LINE < n ? i + TILE_LINE : n) - 1; /* as in epilogue_ask */
+        JitValue at = jit_i64(j, r * e->t->partial_stride + last);
+        jit_prefetch_line(j, jit_offset(j, jit_param(j, P_PARTIAL), at), false);
+    }
 }
 
 /* So is what the epilogue reads and writes: a tile takes about as long as memory does to answer,
  * and would wait for it else. */
-static void prefetch_end(const TileEmit *e)
+static void ask_for_result(const TileEmit *e, int r)
 {
     Jit *j = e->j;
+    JitValue row = jit_add(j, jit_param(j, P_ROW), jit_i64(j, e->t->out_row[r]));
+    epilogue_ask(j, e->t->epilogue, e->t->out_buf, row, jit_param(j, P_COL),
+                 (int64_t)e->t->vectors * jit_lanes(j));
+}
+
+/* For the rows of one of `parts` parts. */
+static void ask_for_rows(const TileEmit *e, int part, int parts)
+{
+    Jit *j = e->j;
+    const Tile *t = e->t;
+    int from = t->rows * part / parts, to = t->rows * (part + 1) / parts;
     JitIf last = {0};
-    if (e->t->turned) /* short pieces of many rows */
-        return;
-    if (!e->t->single)
+    for (int r = from; !t->single && r < to; r++)
+        ask_for_partial(e, r);
+    if (t->turned || !(t->single || (t->end == TILE_RESULT && t->partial_padded)))
+        return; /* turned: short pieces of many rows */
+    if (!t->single)
         last = jit_if(j, jit_param(j, P_LAST));
-    for (int r = 0; r < e->t->rows; r++) {
-        JitValue row = jit_add(j, jit_param(j, P_ROW), jit_i64(j, e->t->out_row[r]));
-        epilogue_ask(j, e->t->epilogue, e->t->out_buf, row, jit_param(j, P_COL),
-                     (int64_t)e->t->vectors * jit_lanes(j));
-    }
-    if (!e->t->single)
+    for (int r = from; r < to; r++)
+        ask_for_result(e, r);
+    if (!t->single)
         jit_end_if(j, &last);
+}
+
+/* A core waits for so many lines at a time, 16 on a Sapphire Rapids; where a tile asks for more of
+ * them at once, its steps wait, too, for what the second-level cache has.  So it asks part by part,
+ * as turns of steps begin. */
+static int ask_parts(const TileEmit *e)
+{
+    enum { LINES_AT_ONCE = 16, LINES_OF_PART = 4 };
+    const Tile *t = e->t;
+    int lines = t->rows * (int)divide_up((int64_t)t->vectors * jit_lanes(e->j), TILE_LINE);
+    return t->n_loops > 1 || t->chain_loops || lines <= LINES_AT_ONCE ? 1 : lines / LINES_OF_PART;
+}
+
+/* All steps, in twice as many turns as there are parts: the last one has time to arrive. */
+static void emit_turns(TileEmit *e, int parts)
+{
+    Jit *j = e->j;
+    const TileLoop *loop = &e->t->loop[0];
+    JitVar a = jit_var(j, jit_types(j)->p_f32, "a"), b = jit_var(j, jit_types(j)->p_f32, "b");
+    jit_set(j, a, jit_param(j, P_A));
+    jit_set(j, b, jit_param(j, P_B));
+    JitValue turns = jit_i64(j, (int64_t)2 * parts), count = loop_count(e, loop);
+    JitValue before = jit_sub(j, jit_add(j, count, turns), jit_i64(j, 1));
+    JitValue most = jit_tmp(j, jit_div(j, before, turns));
+    JitLoop turn = jit_for(j, jit_i64(j, 0), turns, 1, "turn");
+    for (int p = 0; p < parts; p++) {
+        JitIf now = jit_if(j, jit_compare(j, JIT_EQ, jit_index(&turn), jit_i64(j, p)));
+        ask_for_rows(e, p, parts);
+        jit_end_if(j, &now);
+    }
+    JitValue left = jit_sub(j, count, jit_mul(j, jit_index(&turn), most));
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_tmp(j, jit_min_i64(j, most, left)), 1, "k");
+    emit_step(e, a, b);
+    advance(j, a, loop->a_step);
+    advance(j, b, loop->b_step);
+    jit_end_for(j, &l);
+    jit_end_for(j, &turn);
 }
 
 static void emit_body(TileEmit *e)
 {
     Jit *j = e->j;
-    if (!e->t->single)
-        prefetch_partial(e);
-    if (e->t->single || (e->t->end == TILE_RESULT && e->t->partial_padded))
-        prefetch_end(e);
+    int parts = ask_parts(e);
+    if (parts == 1)
+        ask_for_rows(e, 0, 1);
     if (e->t->end == TILE_CHAIN)
         acc_load_partial(e);
     else
         acc_zero(e);
     if (e->t->chain_loops)
         totals_begin(e);
-    emit_loops(e, 0, jit_param(j, P_A), jit_param(j, P_B));
+    if (parts > 1)
+        emit_turns(e, parts);
+    else
+        emit_loops(e, 0, jit_param(j, P_A), jit_param(j, P_B));
     if (e->t->chain_loops)
         acc_load_totals(e);
     if (e->t->single) {

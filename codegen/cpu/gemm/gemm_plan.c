@@ -7,7 +7,6 @@
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 #include "runtime/abi.h"
-#include <stdlib.h>
 
 enum {
     BF16_ROWS = 256,      /* of a task where A is always packed: scratch has room for sums, too */
@@ -195,13 +194,6 @@ static void plan_k(Gemm *g)
     g->k_block = product_k_block(g->k);
     if (g->chain)
         g->k_block = divide_up(g->k_block, g->chain) * g->chain;
-    if (getenv("SUPER") && !g->chain && g->k > g->k_block && g->k % g->k_block == 0) {
-        g->chain = g->k_block;
-        int64_t b = g->k / g->k_block, s = atoi(getenv("SUPER"));
-        while (b % s)
-            s--;
-        g->k_block *= s;
-    }
     g->inner_chains = g->chain && g->chain < g->k_block;
     g->k_blocks = g->k_block ? divide_up(g->k, g->k_block) : 1;
 }
@@ -365,8 +357,7 @@ static bool plan_as(Gemm *g, const Target *t, const GemmVariant *v)
     g->panels = divide_up(g->n, panel_floats(g, t));
     plan_k(g);
     g->private_partial = g->k_blocks > 1 && (g->turned || epilogue_may_alias(&g->epilogue) ||
-                                             dtype_bytes(g->epilogue.out.dtype) != 4 ||
-                                             (getenv("PRIV") && !g->chain && g->n * 4 % 2048 == 0));
+                                             dtype_bytes(g->epilogue.out.dtype) != 4);
     g->pack_a = wants_packed_a(g, v->pack_a);
     g->no_prefetch = v->no_prefetch;
     plan_tasks(g, t, v);

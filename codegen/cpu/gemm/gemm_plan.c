@@ -158,10 +158,12 @@ static bool wants_turn(const Gemm *g, const Target *t, Turn turn)
            4 * g->m * g->n <= t->l2_bytes && narrow;
 }
 
-/* Rows a multiple of 2 KiB apart fall into one or two sets of a first-level cache. */
-static bool rows_collide(const Gemm *g)
+/* Rows a multiple of 2 KiB apart fall into one or two sets of a first-level cache.  Two are enough
+ * for a tile of many rows where the second level has all of A. */
+static bool rows_collide(const Gemm *g, const Target *t)
 {
-    return g->a_row * 4 % 2048 == 0;
+    bool near = g->shape.rows > FEW_ROWS && 4 * g->m * g->k <= t->l2_bytes;
+    return g->a_row * 4 % (near ? 4096 : 2048) == 0;
 }
 
 /* So do steps.  Where the next tiles read the same lines, four sets are too few to keep them;
@@ -176,7 +178,7 @@ static bool steps_collide(const Gemm *g)
 }
 
 /* Packing needs one stride of 1 to copy by vectors. */
-static bool wants_packed_a(const Gemm *g, PackA pack)
+static bool wants_packed_a(const Gemm *g, const Target *t, PackA pack)
 {
     if (g->a_bf16)
         return true;
@@ -185,7 +187,7 @@ static bool wants_packed_a(const Gemm *g, PackA pack)
     if (g->rows.tiles * g->shape.rows < 2 * g->shape.rows || g->k < 16)
         return false;
     if (g->a_k == 1)
-        return g->shape.rows >= 6 && rows_collide(g);
+        return g->shape.rows >= 6 && rows_collide(g, t);
     return g->a_row == 1 && steps_collide(g);
 }
 
@@ -358,7 +360,7 @@ static bool plan_as(Gemm *g, const Target *t, const GemmVariant *v)
     plan_k(g);
     g->private_partial = g->k_blocks > 1 && (g->turned || epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
-    g->pack_a = wants_packed_a(g, v->pack_a);
+    g->pack_a = wants_packed_a(g, t, v->pack_a);
     g->no_prefetch = v->no_prefetch;
     plan_tasks(g, t, v);
     g->direct_b = reads_b_in_place(g, t, v);

@@ -278,7 +278,8 @@ static bool split_further(Gemm *g)
     return true;
 }
 
-/* Splits the longer side until there are tasks enough. */
+/* Splits the longer side until there are tasks enough; the columns while a B that lies by rows
+ * would be transposed for every block of rows. */
 static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
 {
     int64_t most = g->a_bf16 && v->rows > BF16_ROWS ? BF16_ROWS : v->rows;
@@ -290,7 +291,7 @@ static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
         int64_t rows = g->m / g->row_blocks, columns = g->n / g->panel_groups;
         bool more_rows = g->rows.tiles >= 2 * TASK_TILES_LEAST * g->row_blocks;
         bool more_groups = g->panels >= 2 * g->panel_groups;
-        if (more_groups && (columns > rows / 2 || !more_rows))
+        if (more_groups && (g->b_n != 1 || columns > rows / 2 || !more_rows))
             g->panel_groups *= 2;
         else if (more_rows)
             g->row_blocks *= 2;

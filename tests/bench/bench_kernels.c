@@ -390,6 +390,14 @@ static void bench_all(const Bench *b)
     bench_matmul(b, 1, 1024, 1024, 1024, true, false);
     bench_matmul(b, 1, 256, 1024, 784, false, true);
     bench_matmul(b, 1, 784, 1024, 256, true, false);
+    bench_matmul(b, 1, 256, 1024, 1024, false, true);
+    bench_matmul(b, 1, 768, 128, 512, false, true);  /* chargpt */
+    bench_matmul(b, 1, 512, 3072, 768, false, true); /* GPT-2 */
+    bench_matmul(b, 1, 2304, 768, 512, true, false);
+    bench_matmul(b, 1, 1576, 1536, 384, false, true); /* ViT-S */
+    bench_matmul(b, 1, 10000, 650, 700, true, false); /* PTB-medium's LSTM */
+    bench_matmul(b, 1, 6272, 128, 512, false, true);
+    bench_matmul(b, 1, 192, 32, 6272, true, false);
     bench_matmul(b, 1, 25088, 64, 256, false, false);
     bench_matmul(b, 1, 256, 64, 25088, true, false);
     bench_matmul(b, 1, 64, 256, 25088, true, false);

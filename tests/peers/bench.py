@@ -6,6 +6,9 @@ turn's figure is the median of its steps.  Network, sizes, loss, optimizer with 
 dropout are the example's, data is random, numbers are f32; bench.py compares the number of parameters.  PyTorch runs as it
 comes, except that its optimizer is the fastest of fused, foreach and a loop.
 
+CASE:bf16 is the case with `precision = bf16`, beside PyTorch with torch.autocast around the loss;
+parameters, their gradients and the optimizer are f32 on both sides.
+
 Results are added to docs/results/cpu.jsonl, from which --render writes docs/results/cpu.md; a new run does, too.  Needs a
 Python with torch and torchvision, a C++ compiler for torch.compile, and build/release/scrimp ($SCRIMP names another).
 """
@@ -39,11 +42,25 @@ MATRICES = ("contiguous", "compile")
 
 @dataclasses.dataclass
 class Case:
-    """An example with its options, what it is called in the page, and how PyTorch runs it."""
+    """An example with its options, what it is called in the page, how PyTorch runs it, and the
+    precision of both."""
     example: str
     options: dict
     title: str
     modes: tuple
+    precision: str = "f32"
+
+    def in_bf16(self):
+        return dataclasses.replace(self, title=f"{self.title}, bf16", precision="bf16")
+
+    def text(self):
+        """For standard input: the example, which has no option for it, with its precision."""
+        path = ROOT / f"examples/{self.example}.scrimp"
+        section = f"train {{\n  precision = {self.precision}"
+        text, sections = re.subn(r"^train {$", section, path.read_text(), flags=re.M)
+        if sections != 1:
+            raise Failed(f"{path} has {sections} train sections")
+        return text
 
     def command(self):
         defines = [word for name, value in self.options.items() for word in ("-D", f"{name}={value}")]
@@ -70,6 +87,7 @@ CASES = {
     "lstm": Case("lstm_ptb", {"variant": "pytorch"}, "LSTM, PTB medium, batch 20 × 35", MATRICES),
     "transformer": Case("transformer", {}, "Transformer base, batch 32 × 64 + 64", MATRICES),
 }
+ALL = CASES | {f"{name}:bf16": case.in_bf16() for name, case in CASES.items()}
 
 
 class Failed(Exception):
@@ -86,17 +104,23 @@ class Scrimp:
     """A process a turn, which measures the machine's peak, too."""
 
     def __init__(self, case, threads):
-        self.command = [scrimp.PROGRAM, "bench", *case.command(), "--budget", "100%", "--threads", str(threads), "--json"]
+        self.folder, self.text, model = ROOT, None, case.command()
+        if case.precision != "f32":
+            self.folder, self.text, model = ROOT / "examples", case.text(), ["-", *model[1:]]
+        program = ROOT / scrimp.PROGRAM
+        self.command = [program, "bench", *model, "--budget", "100%", "--threads", str(threads),
+                        "--json"]
         self.answers = []
-        self.facts = {"parameters": json.loads(self.run([scrimp.PROGRAM, "summary", *case.command(), "--json"]))["params"]}
+        summary = json.loads(self.run([program, "summary", *model, "--json"]))
+        self.facts = {"parameters": summary["params"]}
 
     def first(self):
         """Seconds of a step, to say how many make a turn."""
         return json.loads(self.run([*self.command, "--steps", "1"]))["seconds_per_step"]
 
-    @staticmethod
-    def run(command):
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    def run(self, command):
+        done = subprocess.run(command, input=self.text, capture_output=True, text=True, check=False,
+                              cwd=self.folder)
         if done.returncode:
             raise Failed(done.stderr.strip().splitlines()[0] if done.stderr.strip() else f"exit status {done.returncode}")
         return done.stdout
@@ -155,7 +179,7 @@ class PyTorch:
 
 
 def contenders(name, threads, modes):
-    yield "scrimp", lambda: Scrimp(CASES[name], threads)
+    yield "scrimp", lambda: Scrimp(ALL[name], threads)
     for mode in modes:
         yield mode, lambda: PyTorch(name, mode, threads)
 
@@ -209,8 +233,10 @@ def measure(name, threads, modes, arguments):
     finally:
         for contender in running.values():
             contender.end()
-    return {"case": name, "title": CASES[name].title, "threads": threads, "command": " ".join(CASES[name].command()),
-            "rounds": len(others), "others": others, "contenders": who, "missing": missing}
+    case = ALL[name]
+    return {"case": name, "title": case.title, "precision": case.precision, "threads": threads,
+            "command": " ".join(case.command()), "rounds": len(others), "others": others,
+            "contenders": who, "missing": missing}
 
 
 def said(*command):
@@ -245,7 +271,8 @@ def records():
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)} (default: all)")
+    parser.add_argument("cases", nargs="*", metavar="CASE",
+                        help=f"of {', '.join(CASES)} (default: all); CASE:bf16: in bf16")
     parser.add_argument("--threads", default=f"1,{os.cpu_count()}", help="with commas between (default: 1 and all)")
     parser.add_argument("--rounds", type=int, default=4, help="an even number lets everyone be first as often as last")
     parser.add_argument("--seconds", type=float, default=2.0, help="how long a turn's steps take, about")
@@ -255,7 +282,7 @@ def parse():
     parser.add_argument("--prepare", action="store_true", help="only fill the caches of compiled code, measure nothing")
     parser.add_argument("--render", action="store_true", help="only write the page from what was measured")
     arguments = parser.parse_args()
-    unknown = set(arguments.cases) - set(CASES)
+    unknown = set(arguments.cases) - set(ALL)
     if unknown:
         parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
     return arguments
@@ -265,7 +292,7 @@ def main():
     arguments = parse()
     failures = 0
     for name in [] if arguments.render else arguments.cases or CASES:
-        modes = arguments.modes.split(",") if arguments.modes else CASES[name].modes
+        modes = arguments.modes.split(",") if arguments.modes else ALL[name].modes
         for threads in map(int, arguments.threads.split(",")):
             arguments.end = time.perf_counter() + arguments.limit
             print(f"{name}, {threads} thread{'s' * (threads > 1)}", flush=True)

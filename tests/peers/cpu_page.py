@@ -15,12 +15,17 @@ of its steps, a figure the median of the turns. PyTorch's attention is `scaled_d
 the fastest of fused, foreach and a loop; a batch is there before its step begins. scrimp takes denormal numbers for
 zeros, PyTorch by default does not; both start from the same distributions, with which few numbers are denormal.
 
+Rows that say bf16 are `precision = bf16` in the train section beside `torch.autocast("cpu", torch.bfloat16)` around
+the loss, but not the backward pass, as PyTorch advises; on both sides parameters, their gradients and the optimizer's
+state are f32.
+
 **Ratio** is the time of the fastest PyTorch (bold) by scrimp's: above 1 scrimp is faster. In brackets the least and
 the most of the rounds; **!** marks rows in which other programs used more than a tenth of a core. GFLOP/s and share
-of the peak are what `scrimp bench` says of its step; it measures the peak before.
+of the peak are what `scrimp bench` says of its step; it measures the peak before, of multiply-adds in f32.
 
 To repeat it: `python3 -m venv torch && torch/bin/pip install torch torchvision`, a C++ compiler for `torch.compile`,
-then `torch/bin/python tests/peers/bench.py CASE --threads 1,2`, with nothing else running (`--help`).
+then `torch/bin/python tests/peers/bench.py CASE --threads 1,2`, with nothing else running (`--help`); `CASE:bf16` is a
+case in bf16.
 """
 LITTLE = 5  # percent of the peak
 MODES = ["contiguous", "channels_last", "compile"]

@@ -169,11 +169,14 @@ STEPS = {
 
 
 class Trainer:
-    """Takes steps of one of STEPS on batches of their own.  mode: contiguous, channels_last or compile."""
+    """Takes steps of one of STEPS on batches of their own.  mode: contiguous, channels_last or compile.
+    NAME:bf16 takes NAME's with the loss, but not its gradient, inside of torch.autocast."""
 
     def __init__(self, name, mode):
         torch.manual_seed(1)
+        name, _, precision = name.partition(":")
         self.step = STEPS[name]()
+        self.cast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
         self.layout = {"memory_format": torch.channels_last} if mode == "channels_last" else {}
         if self.layout:
             self.step.module.to(**self.layout)
@@ -186,7 +189,8 @@ class Trainer:
 
     def backward(self, batch):
         self.optimizer.zero_grad(set_to_none=True)
-        value = self.loss(self.step.module, batch)
+        with self.cast:
+            value = self.loss(self.step.module, batch)
         value.backward()
         if self.step.clip:
             nn.utils.clip_grad_norm_(self.step.module.parameters(), self.step.clip)

@@ -7,12 +7,14 @@
 #include <stdint.h>
 
 typedef struct Target {
-    const char *name;     /* "x86-64-v4", "x86-64-v3", "x86-64", "aarch64", "generic" */
+    const char
+        *name; /* "x86-64-v4-amx", "x86-64-v4", "x86-64-v3", "x86-64", "aarch64", "generic" */
     const char *flags[6]; /* for libgccjit; NULL-terminated */
     int vector_floats;    /* 16, 8 or 4: width of every emitted vector */
     int vector_registers; /* 32 or 16 */
     bool x86;             /* extended asm of jit_x86.c may be used */
     bool fma;
+    bool amx;         /* matrix registers, for bf16 (jit_amx.h), and AVX512_BF16 */
     int64_t l2_bytes; /* of a core's second-level cache */
 } Target;
 

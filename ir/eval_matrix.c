@@ -35,6 +35,18 @@ static void multiply(double *c, Matrix a, Matrix b, int64_t m, int64_t n, int64_
     }
 }
 
+/* Factor i, in bf16 where the product wants that. */
+static const double *factor(EvalState *s, const Node *n, int i)
+{
+    if (!node_flag(n, ATTR_pairs) || eval_in_type(s, n, i)->dtype == DTYPE_BF16)
+        return eval_in(s, n, i);
+    int64_t count = eval_in_count(s, n, i);
+    double *rounded = POOL_ARRAY(s->pool, (size_t)count, double);
+    for (int64_t k = 0; k < count; k++)
+        rounded[k] = eval_round_bf16(eval_in(s, n, i)[k]);
+    return rounded;
+}
+
 /* Leading dims of a matmul operand, with its two matrix dims dropped; strides in elements. */
 static void batch_strides(const Type *t, const Type *out, int64_t *stride)
 {
@@ -60,9 +72,10 @@ void eval_matmul(EvalState *s, const Node *n)
     eval_walk_strided(&w, stride, 0);
     batch_strides(b, c, stride);
     eval_walk_strided(&w, stride, 0);
+    const double *as = factor(s, n, 0), *bs = factor(s, n, 1);
     for (int64_t i = 0; i < type_elements(&batch); i++, eval_walk_next(&w)) {
-        Matrix left = matrix(eval_in(s, n, 0) + w.at[0], a->dim[a->rank - 1], ta);
-        Matrix right = matrix(eval_in(s, n, 1) + w.at[1], b->dim[b->rank - 1], tb);
+        Matrix left = matrix(as + w.at[0], a->dim[a->rank - 1], ta);
+        Matrix right = matrix(bs + w.at[1], b->dim[b->rank - 1], tb);
         multiply(eval_out(s, n, 0) + i * rows * columns, left, right, rows, columns, inner);
     }
 }
@@ -74,8 +87,8 @@ void eval_linear(EvalState *s, const Node *n)
     int64_t inner = x->dim[x->rank - 1], outer = y->dim[y->rank - 1];
     int64_t rows = outer ? type_elements(y) / outer : 0;
     double *out = eval_out(s, n, 0);
-    Matrix weight = matrix(eval_in(s, n, 1), w->dim[1], !node_flag(n, ATTR_in_out));
-    multiply(out, matrix(eval_in(s, n, 0), inner, false), weight, rows, outer, inner);
+    Matrix weight = matrix(factor(s, n, 1), w->dim[1], !node_flag(n, ATTR_in_out));
+    multiply(out, matrix(factor(s, n, 0), inner, false), weight, rows, outer, inner);
     if (n->n_in > 2)
         for (int64_t i = 0; i < rows * outer; i++)
             out[i] += eval_in(s, n, 2)[i % outer];

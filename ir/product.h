@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order of a matrix product's sum, for everything that has to know: shapes, passes, kernels. */
+/* The order of a matrix product's sum, for everything that has to know: shapes, passes, kernels.
+ *
+ * With the attribute `pairs`, both factors are bf16: f32 is rounded to it.  The sum begins with +0,
+ * and for every PRODUCT_PAIRS_STEPS steps two chains of multiply-adds are made, each from +0, one
+ * over the even steps and one over the odd ones; their sum is added to what is there.  Steps behind
+ * the last one are products of zeros.  This is how TDPBF16PS adds, of Intel's Advanced Matrix
+ * Extensions (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). */
 #ifndef SCRIMP_IR_PRODUCT_H
 #define SCRIMP_IR_PRODUCT_H
 
 /* A chain of multiply-adds has so many steps at most: its rounding error grows with its length. */
 enum { PRODUCT_CHAIN = 256 };
+enum { PRODUCT_PAIRS_STEPS = 32 };
 
 #endif

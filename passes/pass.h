@@ -31,7 +31,8 @@ typedef struct PassContext {
     bool checksums;                       /* plan adds a checksum of every gradient (verify) */
     PassSupports *supports; /* asked by precision; NULL: there is code for everything */
     LibraryRule *library;   /* asked by library; NULL: nothing is for libraries */
-    bool for_device;        /* whose kernels have neither Winograd's form nor chains of sums */
+    bool exact;             /* factors and sums of products are as the types say, not by pairs */
+    bool for_device;        /* whose kernels have no Winograd's form, chains of sums or pairs */
     const char *archs;      /* of the devices that it is asked for: "sm_80,sm_90" */
 
     /* From one pass to a later one */

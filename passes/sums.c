@@ -36,7 +36,7 @@ typedef struct Sums {
 static bool is_term(const Graph *g, const Node *n)
 {
     if (n->op != OP_matmul || !node_flag(n, ATTR_ta) || node_flag(n, ATTR_tb) ||
-        node_attr(n, ATTR_library) || node_attr(n, ATTR_chain))
+        node_attr(n, ATTR_library) || node_attr(n, ATTR_chain) || node_attr(n, ATTR_pairs))
         return false;
     const Type *a = value_type(g, n->in[0]), *b = value_type(g, n->in[1]);
     return a->rank == 2 && b->rank == 2 && a->dim[0] > 0 && a->dim[0] <= PRODUCT_CHAIN &&

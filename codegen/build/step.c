@@ -4,6 +4,7 @@
 #include "codegen/build/hash.h"
 #include "codegen/generator_id.h"
 #include "codegen/jit/jit.h"
+#include "codegen/jit/jit_amx.h"
 #include "ir/support/bug.h"
 
 #include <string.h>
@@ -328,6 +329,8 @@ void step_emit(Jit *j, const StepProgram *p)
     const JitTypes *t = jit_types(j);
     const bool looping = p->has_loops;
     jit_export_begin(j, p->symbol, 1, &t->p_char);
+    if (p->target->amx && p->backend->linked)
+        amx_ask_permission(j);
     JitValue ctx = jit_param(j, 0), words = call_table(j, p), kernels = kernel_table(j, p);
     JitValue arena = context_field(j, ctx, offsetof(ScrimpContext, arena), t->i64);
     JitVar array = jit_array_var(j, t->i64, CALL_MAX_BUFS, "arguments"),

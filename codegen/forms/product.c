@@ -73,5 +73,7 @@ Product product_of(const MatrixNode *m)
 {
     if (m->node->op != OP_matmul && m->node->op != OP_linear)
         BUG("%s is no matrix product", op_name(m->node->op));
-    return m->node->op == OP_matmul ? product_of_matmul(m) : product_of_linear(m);
+    Product p = m->node->op == OP_matmul ? product_of_matmul(m) : product_of_linear(m);
+    p.pairs = node_flag(m->node, ATTR_pairs) ? PRODUCT_PAIRS_STEPS : 0;
+    return p;
 }

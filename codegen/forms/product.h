@@ -9,6 +9,7 @@
 typedef struct Product {
     int64_t m, n, k;
     int64_t chain;                /* steps of a chain where the node says so; else 0 */
+    int64_t pairs;                /* PRODUCT_PAIRS_STEPS where the node has the attribute; else 0 */
     int64_t a_row, a_k, b_k, b_n; /* strides in elements */
     int64_t batch[TYPE_MAX_RANK], a_batch[TYPE_MAX_RANK], b_batch[TYPE_MAX_RANK];
     int n_batch; /* outermost first */

@@ -62,6 +62,8 @@ static const char *why_off(const Cli *cli, const char *word, size_t length)
         {"attention", cli->plan.no_attention, "leave --no-attention out"},
         {"sums", cli->plan.no_views, "leave --no-views out"},
         {"transposes", cli->plan.no_views, "leave --no-views out"},
+        {"pairs", cli->build.exact, "leave --exact out"},
+        {"pairs", cli_backend(cli) != &cpu_backend, "it is for --device cpu"},
         {"sums", cli_backend(cli) != &cpu_backend, "it is for --device cpu"},
         {"transposes", cli_backend(cli) != &cpu_backend, "it is for --device cpu"},
     };

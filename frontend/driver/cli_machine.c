@@ -34,6 +34,11 @@ static bool are_archs(const Cli *cli, const char *device)
     return ok;
 }
 
+bool cli_is_exact(const Cli *cli)
+{
+    return cli->build.exact || cli->run.keep_denormals;
+}
+
 static bool known_arithmetic(Cli *cli)
 {
     if (cli->build.fast && cli->build.exact)

@@ -22,6 +22,9 @@ typedef struct Machine {
 /* Whether --device names a device there could be, and --exact or --fast what it can do; false after
  * a message. */
 bool cli_device_known(Cli *cli);
+/* Whether products have the factors and sums that their types say: with --exact, and where denormal
+ * numbers are kept, which matrix registers take for 0. */
+bool cli_is_exact(const Cli *cli);
 /* What steps with libraries are planned for: the architectures of --device, with `cuda` the device
  * here, or sm_90 where there is none. */
 const char *cli_library_archs(Cli *cli);

@@ -189,6 +189,7 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
                        .checksums = o->checksums,
                        .supports = codegen_supports,
                        .library = cli->build.exact ? NULL : cli_backend(cli)->library,
+                       .exact = cli_is_exact(cli),
                        .for_device = cli_backend(cli) != &cpu_backend,
                        .archs = cli_library_archs(cli)};
     if (!tell_winograd(cli, &g->train))

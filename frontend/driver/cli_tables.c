@@ -300,7 +300,7 @@ const OptionRow cli_options[] = {
     {"inference", 0, FIELD_FLAG, offsetof(Cli, build.inference), NULL,
      "the trained model alone, in place of its training step", 0},
     {"exact", 0, FIELD_FLAG, offsetof(Cli, build.exact), NULL,
-     "on a device: the processor's bits, by scrimp's own kernels", 0},
+     "factors of products not rounded; on a device the same bits", 0},
     {"fast", 0, FIELD_FLAG, offsetof(Cli, build.fast), NULL,
      "on a device: NVIDIA's libraries where they are (the default)", 0},
     {"march", 0, FIELD_TEXT, offsetof(Cli, build.march), "TARGET",

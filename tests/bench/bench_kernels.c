@@ -16,10 +16,15 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static ValueId input(Graph *g, int rank, const int64_t *dim)
+static ValueId input_of(Graph *g, DType dtype, int rank, const int64_t *dim)
 {
     AttrList none = {0};
-    return graph_add_source(g, OP_input, type_make(DTYPE_F32, rank, dim), &none, NULL, (Loc){0});
+    return graph_add_source(g, OP_input, type_make(dtype, rank, dim), &none, NULL, (Loc){0});
+}
+
+static ValueId input(Graph *g, int rank, const int64_t *dim)
+{
+    return input_of(g, DTYPE_F32, rank, dim);
 }
 
 /* Processor time, so that other processes on the machine disturb little; minimum over 5 runs and
@@ -81,6 +86,31 @@ static void bench_matmul(const Bench *b, int64_t batch, int64_t m, int64_t n, in
         attrs_int(&attrs, ATTR_tb, 1);
     int drop = batch == 1;
     ValueId in[2] = {input(g, 3 - drop, a + drop), input(g, 3 - drop, w + drop)};
+    graph_add(g, OP_matmul, in, 2, &attrs, NULL, (Loc){0});
+    report(b, g, name);
+    pool_free(pool);
+}
+
+/* A product of bf16 by pairs (ir/product.h): of activations and weights, whose result is bf16, or a
+ * gradient of weights. */
+static void bench_pairs(const Bench *b, int64_t m, int64_t n, int64_t k, bool ta, bool tb)
+{
+    char name[64];
+    snprintf(name, sizeof name, "pairs %s%s %lldx%lldx%lld", ta ? "T" : "N", tb ? "T" : "N",
+             (long long)m, (long long)n, (long long)k);
+    if (!wanted(b, name))
+        return;
+    Pool *pool = pool_new();
+    Graph *g = graph_new(pool, "bench");
+    int64_t a[2] = {ta ? k : m, ta ? m : k}, w[2] = {tb ? n : k, tb ? k : n};
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_pairs, 1);
+    attrs_string(&attrs, ATTR_dtype, dtype_name(ta ? DTYPE_F32 : DTYPE_BF16));
+    if (ta)
+        attrs_int(&attrs, ATTR_ta, 1);
+    if (tb)
+        attrs_int(&attrs, ATTR_tb, 1);
+    ValueId in[2] = {input_of(g, DTYPE_BF16, 2, a), input_of(g, ta ? DTYPE_BF16 : DTYPE_F32, 2, w)};
     graph_add(g, OP_matmul, in, 2, &attrs, NULL, (Loc){0});
     report(b, g, name);
     pool_free(pool);
@@ -434,6 +464,9 @@ static void bench_all(const Bench *b)
         bench_matmul(b, 1, 512, n, k, false, true);
         bench_matmul(b, 1, 512, k, n, false, false);
         bench_matmul(b, 1, n, k, 512, true, false);
+        bench_pairs(b, 512, n, k, false, true);
+        bench_pairs(b, 512, k, n, false, false);
+        bench_pairs(b, n, k, 512, true, false);
     }
     for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases; i++) {
         ConvCase q = conv_case(conv_cases[i]);

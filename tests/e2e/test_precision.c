@@ -90,7 +90,7 @@ static void test_verify(const Example *e, const char *budget)
 
 static void test_device(const Example *e)
 {
-    train(e, "bf16", 3, "host", "");
+    train(e, "bf16", 3, "host", "--exact");
     train(e, "bf16", 3, "device", "--device cuda --exact");
     expect_ok("cmp $TMP/host/model.safetensors $TMP/device/model.safetensors");
     expect_ok("rm -r $TMP/host $TMP/device $TMP/host.log $TMP/device.log");

@@ -28,6 +28,8 @@ extern const OpRow op_winograd_cases[]; /* of the processor alone; with an epilo
 extern const int op_winograd_cases_n;
 extern const OpRow op_by_rows_cases[]; /* of the processor alone: attention by rows */
 extern const int op_by_rows_cases_n;
+extern const OpRow op_pairs_cases[]; /* of the processor alone: sums added by pairs */
+extern const int op_pairs_cases_n;
 extern const OpRow op_conv_groups[]; /* the same with an epilogue: fused groups */
 extern const int op_conv_groups_n;
 extern const OpRow op_tile_cases[]; /* products as large as a device wants them */

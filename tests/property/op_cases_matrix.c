@@ -98,9 +98,11 @@ void op_log_softmax_grad(OpCase *c)
 
 /* --- matrix products --- */
 
-static void op_product(OpCase *c, Type a, Type b, int64_t m, int64_t k, int64_t n)
+static void op_product(OpCase *c, Type a, Type b, int64_t m, int64_t k, int64_t n, bool pairs)
 {
     AttrList attrs = {0};
+    if (pairs)
+        attrs_int(&attrs, ATTR_pairs, 1);
     bool ta = op_coin(c), tb = op_coin(c);
     a.dim[a.rank++] = ta ? k : m;
     a.dim[a.rank++] = ta ? m : k;
@@ -115,7 +117,7 @@ static void op_product(OpCase *c, Type a, Type b, int64_t m, int64_t k, int64_t 
     op_done(c, OP_matmul, &attrs);
 }
 
-void op_matmul(OpCase *c)
+static void op_any_matmul(OpCase *c, bool pairs)
 {
     Type batch = {.dtype = DTYPE_F32, .rank = (int)op_int(c, 0, 2)};
     for (int i = 0; i < batch.rank; i++)
@@ -123,7 +125,17 @@ void op_matmul(OpCase *c)
     Type a = op_coin(c) ? batch : op_smaller(c, batch),
          b = op_coin(c) ? batch : op_smaller(c, batch);
     int64_t m = op_dim(c), k = op_dim(c), n = op_dim(c);
-    op_product(c, a, b, m, k, n);
+    op_product(c, a, b, m, k, n, pairs);
+}
+
+void op_matmul(OpCase *c)
+{
+    op_any_matmul(c, false);
+}
+
+static void op_matmul_pairs(OpCase *c)
+{
+    op_any_matmul(c, true);
 }
 
 /* So many tiles that a device's threads make 8 x 8 results. */
@@ -131,7 +143,7 @@ static void op_many_tiles(OpCase *c, int64_t k)
 {
     Type batch = {.dtype = DTYPE_F32, .rank = 1, .dim = {9}};
     int64_t m = op_int(c, 129, 200), n = op_int(c, 449, 500);
-    op_product(c, batch, batch, m, k, n);
+    op_product(c, batch, batch, m, k, n, false);
 }
 
 static void op_matmul_tiles(OpCase *c)
@@ -144,9 +156,11 @@ static void op_matmul_chains(OpCase *c)
     op_many_tiles(c, op_int(c, 257, 300));
 }
 
-void op_linear(OpCase *c)
+static void op_any_linear(OpCase *c, bool pairs)
 {
     AttrList attrs = {0};
+    if (pairs)
+        attrs_int(&attrs, ATTR_pairs, 1);
     int64_t in = op_dim(c), out = op_dim(c), rows = op_dim(c);
     bool in_out = op_coin(c);
     if (in_out)
@@ -158,6 +172,19 @@ void op_linear(OpCase *c)
         op_normal(c, DIMS(out));
     op_done(c, OP_linear, &attrs);
 }
+
+void op_linear(OpCase *c)
+{
+    op_any_linear(c, false);
+}
+
+static void op_linear_pairs(OpCase *c)
+{
+    op_any_linear(c, true);
+}
+
+const OpRow op_pairs_cases[] = {{OP_matmul, op_matmul_pairs}, {OP_linear, op_linear_pairs}};
+const int op_pairs_cases_n = sizeof op_pairs_cases / sizeof *op_pairs_cases;
 
 Type op_image(bool nhwc, int64_t n, int64_t channels, int64_t h, int64_t w)
 {

@@ -289,6 +289,9 @@ static void add_cases(Farm *f, Runs *runs, int shapes)
     for (int k = 0; k < op_by_rows_cases_n; k++)
         for (int i = 0; i < shapes && wanted(op_by_rows_cases[k].op); i++)
             add_case(f, runs, op_by_rows_cases[k].op, op_by_rows_cases[k].make, i + 1);
+    for (int k = 0; k < op_pairs_cases_n; k++)
+        for (int i = 0; i < 2 * shapes && wanted(op_pairs_cases[k].op); i++)
+            add_case(f, runs, op_pairs_cases[k].op, op_pairs_cases[k].make, i + 1);
 }
 
 /* What kernels are compiled for without --march, but for the sizes of caches. */

@@ -106,10 +106,32 @@ static void add_group(Cases *all, OpKind op, const AttrList *attrs, const Type *
     add(all, pool_printf(all->pool, "group of %s bf16 %u", op_name(op), bf16), &c);
 }
 
-static void add_linear_group(Cases *all, unsigned bf16)
+static void add_linear_group(Cases *all, unsigned bf16, bool pairs)
 {
     const Type type[] = {DIMS(2, 140, 300), DIMS(150, 300)};
-    add_group(all, OP_linear, &(AttrList){0}, type, DIMS(2, 140, 150), bf16);
+    AttrList attrs = {0};
+    if (pairs)
+        attrs_int(&attrs, ATTR_pairs, 1);
+    add_group(all, OP_linear, &attrs, type, DIMS(2, 140, 150), bf16);
+}
+
+/* By pairs. */
+static void add_pairs(Cases *all, int64_t m, int64_t n, int64_t k, bool ta, bool tb, unsigned bf16)
+{
+    OpCase c = new_case(all, bf16);
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_pairs, 1);
+    if (ta)
+        attrs_int(&attrs, ATTR_ta, 1);
+    if (tb)
+        attrs_int(&attrs, ATTR_tb, 1);
+    op_normal(&c, ta ? DIMS(k, m) : DIMS(m, k));
+    op_normal(&c, tb ? DIMS(n, k) : DIMS(k, n));
+    op_done(&c, OP_matmul, &attrs);
+    add(all,
+        pool_printf(all->pool, "pairs %lldx%lldx%lld ta%d tb%d bf16 %u", (long long)m, (long long)n,
+                    (long long)k, ta, tb, bf16),
+        &c);
 }
 
 static void add_linear_with_bias(Cases *all)
@@ -204,8 +226,12 @@ static void add_cases(Cases *all)
     for (unsigned bf16 = 1; bf16 < 3; bf16++)
         add_product(all, 530, 70, 300, bf16 == 2, bf16 == 1, bf16);
     add_linear_with_bias(all);
-    add_linear_group(all, 0);
-    add_linear_group(all, 3);
+    add_linear_group(all, 0, false);
+    add_linear_group(all, 3, false);
+    add_linear_group(all, 1, true);
+    add_pairs(all, 530, 70, 330, false, true, 1);
+    add_pairs(all, 150, 530, 96, true, false, 3);
+    add_pairs(all, 70, 300, 1100, true, true, 2);
     for (int i = 0; i < N_CONVS; i++) {
         OpConv v = conv_of(i);
         if (convs[i].parts & FORWARD)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One result for every width of vectors: kernels of every operation with 4, 8 and 16 lanes and
- * fused multiply-adds, as far as this processor runs them, on the random shapes of
- * test_compiled_ops.c, bit for bit.  SCRIMP_SHAPES: how many shapes; SCRIMP_TEST_OP: of one
- * operation. */
+ * fused multiply-adds, and with matrix registers, as far as this processor runs them, on the random
+ * shapes of test_compiled_ops.c, bit for bit.  SCRIMP_SHAPES: how many shapes; SCRIMP_TEST_OP: of
+ * one operation. */
 #include "check.h"
 #include "op_run.h"
 #include "tests/support/sample.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHAPES = 2, WIDTHS = 3 };
+enum { SHAPES = 2, WIDTHS = 4 };
 
 /* AVX2's instructions on half its width: what SSE's 4 lanes lack is the fused multiply-add. */
 static const Target narrow = {.name = "x86-64-v3 with 4 lanes",
@@ -68,6 +68,9 @@ static void add_cases(Cases *all, int shapes)
     for (int k = 0; k < op_by_rows_cases_n; k++)
         for (int i = 0; i < shapes && wanted(op_by_rows_cases[k].op); i++)
             add_case(all, op_by_rows_cases[k].op, op_by_rows_cases[k].make, i + 1);
+    for (int k = 0; k < op_pairs_cases_n; k++)
+        for (int i = 0; i < 2 * shapes && wanted(op_pairs_cases[k].op); i++)
+            add_case(all, op_pairs_cases[k].op, op_pairs_cases[k].make, i + 1);
 }
 
 static void compare(const Cases *all, const Case *c, int w)
@@ -114,6 +117,7 @@ int main(void)
     add_width(&all, v3);
     add_width(&all, &narrow);
     add_width(&all, target_find("x86-64-v4"));
+    add_width(&all, target_find("x86-64-v4-amx"));
     add_cases(&all, sample_number("SCRIMP_SHAPES", SHAPES));
     bool ready = true;
     void *scratch = NULL;

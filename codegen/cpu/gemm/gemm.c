@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/gemm/gemm_ahead.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/cpu/gemm/gemm_run.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
 #include "ir/support/divide.h"
@@ -12,12 +13,9 @@
 typedef struct GemmEmit {
     Jit *j;
     const Gemm *g;
-    JitValue a, b; /* of this batch element */
-    JitValue batch;
-    JitValue tile0, tile1; /* row tiles of the run */
-    JitValue panel0, panel1;
-    JitValue row0;                        /* first row of the run */
-    JitValue k0, steps, first, last;      /* the K block */
+    GemmRun run;
+    JitValue k0, steps, first, last; /* the K block */
+    JitValue packed_steps;           /* with zeros behind the last one, where there are pairs */
     JitValue packed_b, packed_a, partial; /* parts of scratch */
     Ahead next_a;                         /* of the K block behind this one, or of the next tile */
     Ahead next_b;                         /* that is packed when the panels from ahead0 are done */
@@ -27,21 +25,6 @@ typedef struct GemmEmit {
 static int64_t panel_floats(const GemmEmit *e)
 {
     return (int64_t)e->g->shape.vectors * jit_lanes(e->j);
-}
-
-static int64_t task_tiles(const Gemm *g)
-{
-    return divide_up(g->rows.tiles, g->row_blocks);
-}
-
-static int64_t task_rows(const Gemm *g)
-{
-    return task_tiles(g) * g->shape.rows;
-}
-
-static int64_t run_panels(const Gemm *g)
-{
-    return divide_up(g->panels * g->run_groups, g->panel_groups);
 }
 
 /* Packed A lies tile by tile, in each step by step, where a step's rows are contiguous: a tile then
@@ -62,7 +45,8 @@ static void plan_scratch(GemmEmit *e)
     Jit *j = e->j;
     JitType p = jit_types(j)->p_f32;
     int64_t b_floats = (e->g->k_block + 1) * panel_floats(e) * GEMM_PACK_PANELS;
-    int64_t a_pieces = packs_strips(e->g) ? task_tiles(e->g) : task_rows(e->g);
+    int64_t a_pieces =
+        packs_strips(e->g) ? gemm_task_tiles(e->g) : gemm_task_tiles(e->g) * e->g->shape.rows;
     int64_t a_floats = e->g->pack_a ? packed_a_stride(e->g) * a_pieces : 0;
     a_floats = (a_floats + 15) / 16 * 16;
     e->packed_b = jit_tmp(j, jit_scratch(j, p));
@@ -70,52 +54,10 @@ static void plan_scratch(GemmEmit *e)
     e->partial = jit_tmp(j, jit_offset(j, e->packed_a, jit_i64(j, a_floats)));
 }
 
-static JitValue row_of_tile(const GemmEmit *e, JitValue tile)
+static JitValue round_up(Jit *j, JitValue n, int64_t unit)
 {
-    const TileSplit *s = &e->g->rows;
-    JitValue longer = jit_min_i64(e->j, tile, jit_i64(e->j, s->extra));
-    return jit_tmp(e->j, jit_muladd_i64(e->j, tile, s->base, longer));
-}
-
-static void decode_batch(GemmEmit *e)
-{
-    Jit *j = e->j;
-    JitValue rest = e->batch, a = jit_i64(j, 0), b = jit_i64(j, 0);
-    for (int d = e->g->n_batch - 1; d >= 0; d--) {
-        JitValue digit = d ? jit_mod(j, rest, jit_i64(j, e->g->batch[d])) : rest;
-        a = jit_muladd_i64(j, digit, e->g->a_batch[d], a);
-        b = jit_muladd_i64(j, digit, e->g->b_batch[d], b);
-        rest = jit_div(j, rest, jit_i64(j, e->g->batch[d]));
-    }
-    e->a = jit_tmp(j, jit_offset(j, buf_f32(j, e->g->a_buf), a));
-    e->b = jit_tmp(j, jit_offset(j, buf_f32(j, e->g->b_buf), b));
-}
-
-/* How many of the tasks left take digits from `digit` on, of `all`, `most` of them in a run. */
-static JitValue run_length(Jit *j, JitValue left, JitValue digit, int64_t all, int64_t most)
-{
-    JitValue rest = jit_sub(j, jit_i64(j, all), digit);
-    return jit_tmp(j, jit_min_i64(j, left, jit_min_i64(j, jit_i64(j, most), rest)));
-}
-
-/* The run of tasks that begins with `task`; returns the task behind it. */
-static JitValue decode_run(GemmEmit *e, JitValue task)
-{
-    Jit *j = e->j;
-    const Gemm *g = e->g;
-    JitValue rest = task, left = jit_tmp(j, jit_sub(j, jit_task_end(j), task));
-    JitValue group = jit_tmp(j, take_digit(j, &rest, g->panel_groups));
-    JitValue block = jit_tmp(j, take_digit(j, &rest, g->row_blocks));
-    JitValue groups = run_length(j, left, group, g->panel_groups, g->run_groups);
-    JitValue blocks = run_length(j, left, block, g->row_blocks, g->run_blocks);
-    e->batch = rest;
-    e->tile0 = part_start(j, block, g->rows.tiles, g->row_blocks);
-    e->tile1 = part_start(j, jit_add(j, block, blocks), g->rows.tiles, g->row_blocks);
-    e->panel0 = part_start(j, group, g->panels, g->panel_groups);
-    e->panel1 = part_start(j, jit_add(j, group, groups), g->panels, g->panel_groups);
-    e->row0 = row_of_tile(e, e->tile0);
-    decode_batch(e);
-    return jit_tmp(j, jit_add(j, task, jit_mul(j, groups, blocks)));
+    JitValue units = jit_div(j, jit_add(j, n, jit_i64(j, unit - 1)), jit_i64(j, unit));
+    return jit_tmp(j, jit_mul(j, units, jit_i64(j, unit)));
 }
 
 /* A's element (row, k0), in place. */
@@ -123,7 +65,7 @@ static JitValue a_in_place(const GemmEmit *e, JitValue row)
 {
     Jit *j = e->j;
     JitValue at = jit_muladd_i64(j, row, e->g->a_row, jit_mul(j, e->k0, jit_i64(j, e->g->a_k)));
-    return jit_offset(j, e->a, at);
+    return jit_offset(j, e->run.a, at);
 }
 
 /* What the tile that begins with `row` reads of A from k0 on, packed or in place. */
@@ -132,23 +74,48 @@ static JitValue a_of_tile(const GemmEmit *e, JitValue tile, JitValue row)
     Jit *j = e->j;
     if (!e->g->pack_a)
         return a_in_place(e, row);
-    JitValue before = packs_strips(e->g) ? jit_sub(j, tile, e->tile0) : jit_sub(j, row, e->row0);
+    JitValue before =
+        packs_strips(e->g) ? jit_sub(j, tile, e->run.tile0) : jit_sub(j, row, e->run.row0);
     return jit_offset(j, e->packed_a, jit_mul(j, before, jit_i64(j, packed_a_stride(e->g))));
+}
+
+/* Behind the last step, in each strip or row. */
+static void zero_steps_of_a(const GemmEmit *e, JitValue rows)
+{
+    Jit *j = e->j;
+    if (e->g->k % e->g->pairs == 0)
+        return;
+    bool strips = packs_strips(e->g);
+    JitValue pieces = strips ? jit_sub(j, e->run.tile1, e->run.tile0) : rows;
+    JitValue width = jit_i64(j, strips ? tile_rows_most(&e->g->rows) : 1);
+    JitValue n = jit_mul(j, jit_sub(j, e->packed_steps, e->steps), width);
+    JitValue skip = jit_tmp(j, jit_mul(j, e->steps, width));
+    JitLoop l = jit_for(j, jit_i64(j, 0), pieces, 1, "piece");
+    JitValue at = jit_muladd_i64(j, jit_index(&l), packed_a_stride(e->g), skip);
+    pack_zero(j, jit_offset(j, e->packed_a, at), jit_tmp(j, n));
+    jit_end_for(j, &l);
 }
 
 static void pack_a(const GemmEmit *e)
 {
     Jit *j = e->j;
-    JitValue rows = jit_tmp(j, jit_sub(j, row_of_tile(e, e->tile1), e->row0));
-    JitValue from = a_in_place(e, e->row0), stride = jit_i64(j, packed_a_stride(e->g));
+    JitValue rows = jit_tmp(j, jit_sub(j, gemm_row_of_tile(e->j, e->g, e->run.tile1), e->run.row0));
+    JitValue from = a_in_place(e, e->run.row0), stride = jit_i64(j, packed_a_stride(e->g));
     PackStrips strips = {e->g->rows, tile_rows_most(&e->g->rows), packed_a_stride(e->g), e->g->a_k};
     if (packs_strips(e->g))
-        pack_strips(j, &strips, e->packed_a, a_in_place(e, jit_i64(j, 0)), e->steps, e->tile0,
-                    e->tile1);
+        pack_strips(j, &strips, e->packed_a, a_in_place(e, jit_i64(j, 0)), e->steps, e->run.tile0,
+                    e->run.tile1);
     else if (e->g->a_k == 1)
         pack_rows(j, e->packed_a, stride, from, jit_i64(j, e->g->a_row), rows, e->steps);
     else
         pack_gather(j, e->packed_a, stride, from, e->g->a_row, e->g->a_k, rows, e->steps);
+    if (!e->g->pairs)
+        return;
+    if (!e->g->a_bf16) {
+        JitValue pieces = packs_strips(e->g) ? jit_sub(j, e->run.tile1, e->run.tile0) : rows;
+        pack_round(j, e->packed_a, jit_mul(j, pieces, stride));
+    }
+    zero_steps_of_a(e, rows);
 }
 
 /* Sums between K blocks: a block of their own in scratch, or the result itself. */
@@ -157,13 +124,13 @@ static JitValue partial_at(const GemmEmit *e, JitValue row, JitValue panel)
     Jit *j = e->j;
     int64_t width = panel_floats(e);
     if (e->g->private_partial) {
-        JitValue local = jit_mul(j, jit_sub(j, panel, e->panel0), jit_i64(j, width));
+        JitValue local = jit_mul(j, jit_sub(j, panel, e->run.panel0), jit_i64(j, width));
         return jit_offset(
             j, e->partial,
-            jit_muladd_i64(j, jit_sub(j, row, e->row0), width * run_panels(e->g), local));
+            jit_muladd_i64(j, jit_sub(j, row, e->run.row0), width * gemm_run_panels(e->g), local));
     }
     JitValue out = jit_buf(j, e->g->out_buf, jit_types(j)->p_f32);
-    JitValue first = jit_muladd_i64(j, e->batch, e->g->m, row);
+    JitValue first = jit_muladd_i64(j, e->run.batch, e->g->m, row);
     return jit_offset(j, out,
                       jit_muladd_i64(j, first, e->g->n, jit_mul(j, panel, jit_i64(j, width))));
 }
@@ -185,7 +152,7 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
               .b_packed = !p->direct,
               .single = g->k_blocks == 1,
               .partial_padded = g->private_partial,
-              .partial_stride = g->private_partial ? panel_floats(e) * run_panels(g) : g->n,
+              .partial_stride = g->private_partial ? panel_floats(e) * gemm_run_panels(g) : g->n,
               .n_loops = 1,
               .out_buf = g->out_buf,
               .turned = g->turned ? g->m : 0,
@@ -206,20 +173,28 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
         t.chain_loops = 1;
         t.chain_parts = true;
     }
+    if (g->pairs) {
+        t.loop[0] = (TileLoop){TILE_STEPS, g->pairs * step, g->pairs * b_step};
+        t.loop[1] = (TileLoop){g->pairs / 2, 2 * step, 2 * b_step};
+        t.n_loops = 2;
+        t.chain_loops = 1;
+        t.chain_parts = true;
+        t.by_pairs = true;
+    }
     return t;
 }
 
 static JitValue tiles_of_panels(const GemmEmit *e, JitValue panels)
 {
     Jit *j = e->j;
-    return jit_tmp(j, jit_mul(j, panels, jit_sub(j, e->tile1, e->tile0)));
+    return jit_tmp(j, jit_mul(j, panels, jit_sub(j, e->run.tile1, e->run.tile0)));
 }
 
 /* How many tiles are computed before this one from panel `first` on. */
 static JitValue tiles_before(const GemmEmit *e, JitValue first, JitValue panel, JitValue tile)
 {
     Jit *j = e->j;
-    JitValue above = jit_sub(j, tile, e->tile0);
+    JitValue above = jit_sub(j, tile, e->run.tile0);
     return jit_tmp(j, jit_add(j, tiles_of_panels(e, jit_sub(j, panel, first)), above));
 }
 
@@ -248,16 +223,16 @@ static void plan_next_a(GemmEmit *e)
 {
     Jit *j = e->j;
     const Gemm *g = e->g;
-    JitValue rows = jit_tmp(j, jit_sub(j, row_of_tile(e, e->tile1), e->row0));
+    JitValue rows = jit_tmp(j, jit_sub(j, gemm_row_of_tile(e->j, e->g, e->run.tile1), e->run.row0));
     if (reads_rows(g)) {
         JitValue tiles = tiles_of_panels(e, jit_i64(j, 1));
-        e->next_a = ahead_of(j, a_in_place(e, e->row0), rows, g->a_row, e->steps, tiles);
+        e->next_a = ahead_of(j, a_in_place(e, e->run.row0), rows, g->a_row, e->steps, tiles);
         return;
     }
     JitValue k = jit_tmp(j, jit_add(j, e->k0, e->steps)), steps = block_steps(e, k);
-    JitValue at = jit_muladd_i64(j, e->row0, g->a_row, jit_mul(j, k, jit_i64(j, g->a_k)));
-    JitValue from = jit_offset(j, e->a, at);
-    JitValue tiles = tiles_of_panels(e, jit_sub(j, e->panel1, e->panel0));
+    JitValue at = jit_muladd_i64(j, e->run.row0, g->a_row, jit_mul(j, k, jit_i64(j, g->a_k)));
+    JitValue from = jit_offset(j, e->run.a, at);
+    JitValue tiles = tiles_of_panels(e, jit_sub(j, e->run.panel1, e->run.panel0));
     e->next_a = g->a_k == 1 ? ahead_of(j, from, rows, g->a_row, steps, tiles)
                             : ahead_of(j, from, steps, g->a_k, rows, tiles);
 }
@@ -265,12 +240,12 @@ static void plan_next_a(GemmEmit *e)
 static void ask_for_a(const GemmEmit *e, JitValue panel, JitValue tile)
 {
     Jit *j = e->j;
-    JitValue turn = tiles_before(e, e->panel0, panel, tile);
+    JitValue turn = tiles_before(e, e->run.panel0, panel, tile);
     if (!reads_rows(e->g)) {
         ahead_ask(j, &e->next_a, turn);
         return;
     }
-    JitIf first = jit_if(j, jit_compare(j, JIT_EQ, panel, e->panel0));
+    JitIf first = jit_if(j, jit_compare(j, JIT_EQ, panel, e->run.panel0));
     ahead_ask(j, &e->next_a, jit_tmp(j, jit_add(j, turn, jit_i64(j, 1))));
     jit_end_if(j, &first);
 }
@@ -285,7 +260,7 @@ static void plan_next_b(GemmEmit *e, JitValue from, JitValue n, JitValue end)
     jit_set(j, panel, jit_add(j, from, n));
     jit_set(j, k, e->k0);
     JitIf past = jit_if(j, jit_compare(j, JIT_GE, jit_get(panel), end));
-    jit_set(j, panel, e->panel0);
+    jit_set(j, panel, e->run.panel0);
     jit_set(j, k, jit_add(j, e->k0, e->steps));
     jit_end_if(j, &past);
     JitValue steps = block_steps(e, jit_get(k)), width = jit_i64(j, panel_floats(e));
@@ -293,7 +268,7 @@ static void plan_next_b(GemmEmit *e, JitValue from, JitValue n, JitValue end)
     JitValue columns = jit_tmp(j, jit_mul(j, panels, width));
     JitValue column = jit_tmp(j, jit_mul(j, jit_get(panel), width));
     JitValue at = jit_muladd_i64(j, jit_get(k), g->b_k, jit_mul(j, column, jit_i64(j, g->b_n)));
-    JitValue source = jit_offset(j, e->b, at), tiles = tiles_of_panels(e, n);
+    JitValue source = jit_offset(j, e->run.b, at), tiles = tiles_of_panels(e, n);
     e->next_b = g->b_n == 1 ? ahead_of(j, source, steps, g->b_k, columns, tiles)
                             : ahead_of(j, source, columns, g->b_n, steps, tiles);
     e->ahead0 = from;
@@ -312,17 +287,25 @@ static int lines_of_tile(const GemmEmit *e)
 static JitValue next_of_panel(const GemmEmit *e, JitValue panel, JitValue tile)
 {
     Jit *j = e->j;
-    JitValue width = jit_i64(j, panel_floats(e)), last = jit_sub(j, e->panel1, jit_i64(j, 1));
+    JitValue width = jit_i64(j, panel_floats(e)), last = jit_sub(j, e->run.panel1, jit_i64(j, 1));
     JitVar next = jit_var(j, jit_types(j)->i64, "next");
     jit_set(j, next, width);
     JitIf past = jit_if(j, jit_compare(j, JIT_EQ, panel, last));
-    JitValue back = jit_mul(j, jit_sub(j, e->panel0, panel), width);
+    JitValue back = jit_mul(j, jit_sub(j, e->run.panel0, panel), width);
     jit_set(j, next, jit_muladd_i64(j, e->steps, e->g->b_k, back));
     jit_end_if(j, &past);
-    JitValue turn = jit_sub(j, tile, e->tile0);
+    JitValue turn = jit_sub(j, tile, e->run.tile0);
     JitValue share =
         jit_muladd_i64(j, turn, (int64_t)lines_of_tile(e) * TILE_LINE, jit_i64(j, TILE_LINE));
     return jit_tmp(j, jit_add(j, jit_get(next), share));
+}
+
+/* The count of a tile's outermost loop. */
+static JitValue loops_of_tile(const GemmEmit *e)
+{
+    const Gemm *g = e->g;
+    int64_t unit = g->pairs ? g->pairs : g->inner_chains ? g->chain : 1;
+    return unit == 1 ? e->steps : jit_div(e->j, e->packed_steps, jit_i64(e->j, unit));
 }
 
 /* Tiles [from, to) of `rows` rows against one panel. */
@@ -339,13 +322,12 @@ static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValu
         ask_for_a(e, panel, jit_index(&l));
     if (e->ahead0)
         ahead_ask(j, &e->next_b, tiles_before(e, e->ahead0, panel, jit_index(&l)));
-    JitValue row = row_of_tile(e, jit_index(&l));
+    JitValue row = gemm_row_of_tile(e->j, e->g, jit_index(&l));
     TileArgs args = {.a = a_of_tile(e, jit_index(&l), row),
                      .b = b,
-                     .row = jit_muladd_i64(j, e->batch, e->g->m, row),
+                     .row = jit_muladd_i64(j, e->run.batch, e->g->m, row),
                      .col = jit_mul(j, panel, jit_i64(j, panel_floats(e))),
-                     .steps = e->g->inner_chains ? jit_div(j, e->steps, jit_i64(j, e->g->chain))
-                                                 : e->steps};
+                     .steps = loops_of_tile(e)};
     if (ahead)
         args.ahead = next_of_panel(e, panel, jit_index(&l));
     if (!tile.single) {
@@ -373,7 +355,22 @@ static JitValue b_at(const GemmEmit *e, JitValue panel)
     Jit *j = e->j;
     JitValue col = jit_mul(j, panel, jit_i64(j, panel_floats(e)));
     JitValue at = jit_muladd_i64(j, e->k0, e->g->b_k, jit_mul(j, col, jit_i64(j, e->g->b_n)));
-    return jit_tmp(j, jit_offset(j, e->b, at));
+    return jit_tmp(j, jit_offset(j, e->run.b, at));
+}
+
+/* Packs a panel of B to b; safe: as pack_panel has it. */
+static void pack_b(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValue b, JitValue safe)
+{
+    Jit *j = e->j;
+    const Gemm *g = e->g;
+    PackPanel pack = {p->vectors, p->columns, g->b_k, g->b_n};
+    JitValue width = jit_i64(j, (int64_t)p->vectors * jit_lanes(j));
+    pack_panel(j, &pack, b, b_at(e, panel), e->steps, safe);
+    if (g->pairs && !g->b_bf16)
+        pack_round(j, b, jit_mul(j, e->steps, width));
+    if (g->pairs && g->k % g->pairs)
+        pack_zero(j, jit_offset(j, b, jit_mul(j, e->steps, width)),
+                  jit_mul(j, jit_sub(j, e->packed_steps, e->steps), width));
 }
 
 /* All row tiles of the task against one panel of B, which starts at b. */
@@ -383,8 +380,8 @@ static void sweep_panel(const GemmEmit *e, const PanelKind *p, JitValue panel, J
     JitValue extra = jit_i64(j, e->g->rows.extra);
     int base = (int)e->g->rows.base;
     if (e->g->rows.extra)
-        sweep(e, p, panel, b, base + 1, e->tile0, jit_min_i64(j, e->tile1, extra));
-    sweep(e, p, panel, b, base, jit_max_i64(j, e->tile0, extra), e->tile1);
+        sweep(e, p, panel, b, base + 1, e->run.tile0, jit_min_i64(j, e->run.tile1, extra));
+    sweep(e, p, panel, b, base, jit_max_i64(j, e->run.tile0, extra), e->run.tile1);
 }
 
 /* Panels from `from` on, before `end`, of whole vectors: packed together, then used one by one. */
@@ -396,14 +393,15 @@ static void emit_packed_panels(GemmEmit *e, const PanelKind *p, JitValue from, J
     if (e->g->b_n == 1 && !e->g->no_prefetch)
         plan_next_b(e, from, n, end);
     PackPanel pack = {p->vectors, p->columns, e->g->b_k, e->g->b_n};
-    if (e->g->b_n == 1)
+    bool together = e->g->b_n == 1 && !e->g->pairs;
+    if (together)
         pack_panels(j, &pack, e->packed_b, b_at(e, from), e->steps, n);
     JitLoop l = jit_for(j, jit_i64(j, 0), n, 1, "panel");
     JitValue panel = jit_tmp(j, jit_add(j, from, jit_index(&l)));
-    JitValue size = jit_mul(j, e->steps, jit_i64(j, panel_floats(e)));
+    JitValue size = jit_mul(j, e->packed_steps, jit_i64(j, panel_floats(e)));
     JitValue b = jit_tmp(j, jit_offset(j, e->packed_b, jit_mul(j, size, jit_index(&l))));
-    if (e->g->b_n != 1)
-        pack_panel(j, &pack, b, b_at(e, panel), e->steps, NULL);
+    if (!together)
+        pack_b(e, p, panel, b, NULL);
     if (e->g->b_n != 1 && e->g->b_k == 1 && !e->g->no_prefetch)
         plan_next_b(e, panel, jit_i64(j, 1), end);
     sweep_panel(e, p, panel, b);
@@ -415,8 +413,8 @@ static void emit_whole_panels(GemmEmit *e, int64_t whole)
 {
     Jit *j = e->j;
     PanelKind p = {e->g->shape.vectors, panel_floats(e), e->g->direct_b};
-    JitValue end = jit_tmp(j, jit_min_i64(j, e->panel1, jit_i64(j, whole)));
-    JitLoop l = jit_for(j, e->panel0, end, p.direct ? 1 : GEMM_PACK_PANELS, "panel");
+    JitValue end = jit_tmp(j, jit_min_i64(j, e->run.panel1, jit_i64(j, whole)));
+    JitLoop l = jit_for(j, e->run.panel0, end, p.direct ? 1 : GEMM_PACK_PANELS, "panel");
     JitValue from = jit_tmp(j, jit_index(&l));
     if (p.direct)
         sweep_panel(e, &p, from, b_at(e, from));
@@ -430,10 +428,9 @@ static void emit_last_panel(const GemmEmit *e, int64_t whole, int64_t columns)
     Jit *j = e->j;
     int lanes = jit_lanes(j);
     PanelKind p = {(int)divide_up(columns, lanes), columns, false};
-    PackPanel pack = {p.vectors, p.columns, e->g->b_k, e->g->b_n};
-    JitIf s = jit_if(j, jit_compare(j, JIT_GT, e->panel1, jit_i64(j, whole)));
+    JitIf s = jit_if(j, jit_compare(j, JIT_GT, e->run.panel1, jit_i64(j, whole)));
     JitValue panel = jit_i64(j, whole);
-    pack_panel(j, &pack, e->packed_b, b_at(e, panel), e->steps, safe_steps(e, &p));
+    pack_b(e, &p, panel, e->packed_b, safe_steps(e, &p));
     sweep_panel(e, &p, panel, e->packed_b);
     jit_end_if(j, &s);
 }
@@ -454,6 +451,9 @@ static void emit_k_blocks(GemmEmit *e)
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, g->k_blocks), 1, "block");
     e->k0 = jit_tmp(j, jit_mul(j, jit_index(&l), jit_i64(j, g->k_block)));
     e->steps = block_steps(e, e->k0);
+    e->packed_steps = e->steps;
+    if (g->pairs && g->k % g->pairs)
+        e->packed_steps = round_up(j, e->steps, g->pairs);
     e->first = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&l), jit_i64(j, 0)));
     e->last = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&l), jit_i64(j, g->k_blocks - 1)));
     if (g->pack_a)
@@ -464,36 +464,13 @@ static void emit_k_blocks(GemmEmit *e)
     jit_end_for(j, &l);
 }
 
-static void emit(Jit *j, const void *gemm)
+void gemm_emit(Jit *j, const void *gemm)
 {
     GemmEmit e = {.j = j, .g = gemm};
     plan_scratch(&e);
     JitLoop l = jit_for(j, jit_task_begin(j), jit_task_end(j), 0, "task");
-    JitValue next = decode_run(&e, jit_tmp(j, jit_index(&l)));
+    JitValue next = gemm_run(j, e.g, jit_tmp(j, jit_index(&l)), &e.run);
     emit_k_blocks(&e);
     jit_set(j, l.var, next);
     jit_end_for(j, &l);
-}
-
-/* --- the call --- */
-
-void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
-{
-    double batches = 1;
-    for (int d = 0; d < g->n_batch; d++)
-        batches *= (double)g->batch[d];
-    if (!call->label)
-        call->label =
-            pool_printf(l->pool, "%s %lldx%lldx%lld", what, (long long)(batches * (double)g->m),
-                        (long long)g->n, (long long)g->k);
-    call->flops = 2 * batches * (double)g->m * (double)g->n * (double)g->k;
-    int variant = lower_variant(l, &gemm_family, MATRIX_KEY(l->pool, "gemm", Gemm, g));
-    gemm_plan(g, l->target, variant);
-    call->key = MATRIX_KEY(l->pool, "gemm", Gemm, g);
-    call->emit = emit;
-    call->desc = g;
-    call->n_tasks = gemm_tasks(g);
-    call->contract = true;
-    if (call->n_tasks)
-        lower_call(l, *call);
 }

@@ -11,40 +11,7 @@
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_H
 
-#include "codegen/cpu/gemm/gemm_tile.h"
-#include "codegen/forms/product.h"
-
-enum {
-    GEMM_A_PAD = 16,     /* floats behind a packed row or strip of A */
-    GEMM_PACK_PANELS = 4 /* panels of B packed together */
-};
-
-KERNEL_DESC_BEGIN
-typedef struct Gemm {
-    int64_t m, n, k;
-    int64_t chain; /* steps of a chain of its own (codegen/forms/product.h); else 0 */
-    int64_t a_row, a_k, b_k, b_n; /* strides in elements; out is dense */
-    int64_t batch[TYPE_MAX_RANK], a_batch[TYPE_MAX_RANK], b_batch[TYPE_MAX_RANK];
-    int n_batch; /* outermost first */
-    int a_buf, b_buf, out_buf;
-    /* decided by gemm_plan */
-    TileShape shape;
-    TileSplit rows; /* m over row tiles */
-    int64_t k_block, k_blocks;
-    int64_t panels; /* of shape.vectors vectors; the last one may be narrower */
-    int64_t row_blocks, panel_groups, batches;
-    int64_t run_groups; /* groups of panels of a run at most; */
-    int64_t run_blocks; /* blocks of rows, where one group has all panels */
-    bool pack_a;
-    bool direct_b;        /* whole panels are read in place */
-    bool private_partial; /* sums between K blocks stay in scratch */
-    bool a_bf16, b_bf16;  /* element types; packed panels are f32 */
-    bool no_prefetch;     /* of what tiles or packing read next */
-    bool inner_chains;    /* several to a block of K; else a block is one */
-    bool turned;          /* A, B, m and n have changed places: columns of the result are dense */
-    Epilogue epilogue;
-} Gemm;
-KERNEL_DESC(Gemm)
+#include "codegen/cpu/gemm/gemm_desc.h"
 
 /* The variants of products. */
 extern const KernelFamily gemm_family;
@@ -53,6 +20,7 @@ extern const KernelFamily gemm_family;
  * batch dims into rows where the strides allow. */
 void gemm_plan(Gemm *g, const Target *target, int variant);
 int64_t gemm_tasks(const Gemm *g);
+KernelEmit gemm_emit;
 /* Plans g and adds its call; call->buf is filled, g->epilogue set.  `what`: for the label, if call
  * has none. */
 void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what);

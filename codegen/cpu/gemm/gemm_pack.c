@@ -65,8 +65,7 @@ static void transpose_groups(Jit *j, JitValue *row, int i)
     row[i + 12] = shuffle_groups(j, odd01, odd23, 1);
 }
 
-/* row[0..lanes) as a square matrix is transposed in place; each row a temporary. */
-static void transpose(Jit *j, JitValue *row)
+void pack_transpose(Jit *j, JitValue *row)
 {
     int n = jit_lanes(j);
     for (int i = 0; i < n; i++)
@@ -172,7 +171,7 @@ static void transpose_block(const PanelEmit *e, JitValue k, int v)
         row[i] = i < columns_in(e, v)
                      ? jit_vload(j, e->from, source_at(e, k, (int64_t)v * jit_lanes(j) + i))
                      : jit_tmp(j, jit_vf(j, 0));
-    transpose(j, row);
+    pack_transpose(j, row);
     for (int i = 0; i < jit_lanes(j); i++)
         put(e, jit_add(j, k, jit_i64(j, i)), v, row[i]);
 }
@@ -372,6 +371,23 @@ void pack_zero(Jit *j, JitValue to, JitValue n)
         jit_end_for(j, &l);
         l = jit_for(j, jit_get(i), jit_param(j, 1), 1, "i");
         jit_store(j, jit_param(j, 0), jit_index(&l), jit_f32(j, 0));
+        jit_end_for(j, &l);
+        jit_function_end(j);
+    }
+    const JitValue args[] = {to, n};
+    jit_call_void(j, f, 2, args);
+}
+
+void pack_round(Jit *j, JitValue to, JitValue n)
+{
+    const JitTypes *t = jit_types(j);
+    JitFunction f = jit_function_lookup(j, "pack_round");
+    if (!f) {
+        const JitType types[] = {t->p_f32, t->i64};
+        f = jit_function_begin(j, "pack_round", t->none, 2, types);
+        JitLoop l = jit_for(j, jit_i64(j, 0), jit_param(j, 1), jit_lanes(j), "v");
+        JitValue at = jit_index(&l), x = jit_vload(j, jit_param(j, 0), at);
+        jit_vstore(j, jit_param(j, 0), at, jit_vround_bf16(j, x));
         jit_end_for(j, &l);
         jit_function_end(j);
     }

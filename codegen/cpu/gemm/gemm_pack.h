@@ -47,6 +47,13 @@ typedef struct PackStrips {
 void pack_strips(Jit *j, const PackStrips *p, JitValue to, JitValue from, JitValue steps,
                  JitValue tile0, JitValue tile1);
 
+/* row[0..lanes), vectors of f32, as a square matrix is transposed in place; each row a temporary.
+ */
+void pack_transpose(Jit *j, JitValue *row);
+
+/* Each of n floats becomes the nearest bf16; up to a vector behind them, too. */
+void pack_round(Jit *j, JitValue to, JitValue n);
+
 /* to[i] = 0 for i < n. */
 void pack_zero(Jit *j, JitValue to, JitValue n);
 

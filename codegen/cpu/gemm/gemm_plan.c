@@ -2,8 +2,8 @@
 /* How a matrix product is cut into tiles, blocks and tasks. */
 #include "codegen/cpu/gemm/gemm.h"
 
+#include "codegen/cpu/gemm/gemm_amx.h"
 #include "codegen/forms/product.h"
-
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 #include "runtime/abi.h"
@@ -180,7 +180,7 @@ static bool steps_collide(const Gemm *g)
 /* Packing needs one stride of 1 to copy by vectors. */
 static bool wants_packed_a(const Gemm *g, const Target *t, PackA pack)
 {
-    if (g->a_bf16)
+    if (g->a_bf16 || g->pairs)
         return true;
     if (pack != PACK_COLLIDING)
         return pack == PACK_ALWAYS && (g->a_k == 1 || g->a_row == 1);
@@ -194,8 +194,8 @@ static bool wants_packed_a(const Gemm *g, const Target *t, PackA pack)
 static void plan_k(Gemm *g)
 {
     g->k_block = product_k_block(g->k);
-    if (g->chain)
-        g->k_block = divide_up(g->k_block, g->chain) * g->chain;
+    int64_t unit = g->pairs ? g->pairs : g->chain ? g->chain : 1;
+    g->k_block = divide_up(g->k_block, unit) * unit;
     g->inner_chains = g->chain && g->chain < g->k_block;
     g->k_blocks = g->k_block ? divide_up(g->k, g->k_block) : 1;
 }
@@ -282,7 +282,8 @@ static bool split_further(Gemm *g)
  * would be transposed for every block of rows. */
 static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
 {
-    int64_t most = g->a_bf16 && v->rows > BF16_ROWS ? BF16_ROWS : v->rows;
+    bool packs = g->a_bf16 || g->pairs;
+    int64_t most = packs && v->rows > BF16_ROWS ? BF16_ROWS : v->rows;
     int64_t one_run = rows_of_one_run(g, t);
     g->row_blocks = divide_up(g->m, one_run && one_run < most ? one_run : most);
     g->panel_groups = 1;
@@ -332,7 +333,7 @@ static int64_t in_place_tiles(const Gemm *g, const Target *t)
 static bool reads_b_in_place(const Gemm *g, const Target *t, const GemmVariant *v)
 {
     int64_t tiles = divide_up(g->rows.tiles, g->row_blocks);
-    if (g->b_bf16 || g->b_n != 1 || (v->pack_b == PACK_B_ALWAYS && tiles > 1))
+    if (g->b_bf16 || g->pairs || g->b_n != 1 || (v->pack_b == PACK_B_ALWAYS && tiles > 1))
         return false;
     return v->pack_b == PACK_B_NEVER || tiles <= in_place_tiles(g, t);
 }
@@ -343,7 +344,7 @@ static TileShape choose_shape(const Gemm *g, const Target *t, const GemmVariant 
 {
     int64_t n_vectors = divide_up(g->n, t->vector_floats);
     int vectors = v->vectors;
-    if (!vectors && g->b_n == 1 && !g->b_bf16)
+    if (!vectors && g->b_n == 1 && !g->b_bf16 && !g->pairs)
         vectors = tile_wide_vectors(t, n_vectors, g->m);
     return tile_shape_of(t, n_vectors, g->m, vectors);
 }
@@ -376,6 +377,10 @@ void gemm_plan(Gemm *g, const Target *t, int variant)
         g->batches *= g->batch[d];
     if (!g->m || !g->n || !g->batches) {
         g->batches = 0;
+        return;
+    }
+    if (gemm_amx_takes(g, t)) {
+        gemm_amx_plan(g, t);
         return;
     }
     GemmVariant in_place = variants[0];

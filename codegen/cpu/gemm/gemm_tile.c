@@ -14,6 +14,7 @@ typedef struct TileEmit {
     const Tile *t;
     JitVar acc[TILE_MAX_ROWS][TILE_MAX_VECTORS];
     JitValue total; /* sums of chains, in memory: registers have the chain's */
+    JitValue even;  /* those of even steps, while the odd ones are added */
 } TileEmit;
 
 /* Parameters of a tile function, in order. */
@@ -177,14 +178,22 @@ static void totals_load_partial(TileEmit *e)
             jit_vstore_aligned(e->j, e->total, total_offset(e, r, v), partial_at(e, r, v));
 }
 
+static JitValue memory_for_sums(TileEmit *e, const char *name)
+{
+    Jit *j = e->j;
+    int floats = e->t->rows * e->t->vectors * jit_lanes(j);
+    JitVar array = jit_array_var(j, jit_types(j)->f32, floats, name);
+    return jit_array_ptr(j, array, jit_types(j)->p_f32);
+}
+
 /* -0 is what a sum is added to and stays as it is, be it 0 itself. */
 static void totals_begin(TileEmit *e)
 {
     Jit *j = e->j;
-    int floats = e->t->rows * e->t->vectors * jit_lanes(j);
-    JitVar array = jit_array_var(j, jit_types(j)->f32, floats, "total");
-    e->total = jit_array_ptr(j, array, jit_types(j)->p_f32);
-    totals_set(e, e->t->chain_parts ? -0.0 : 0);
+    e->total = memory_for_sums(e, "total");
+    if (e->t->by_pairs)
+        e->even = memory_for_sums(e, "even");
+    totals_set(e, e->t->chain_parts && !e->t->by_pairs ? -0.0 : 0);
     if (!e->t->chain_parts || e->t->single)
         return;
     JitIf first = jit_if(j, jit_param(j, P_FIRST));
@@ -220,6 +229,38 @@ static JitValue loop_count(const TileEmit *e, const TileLoop *loop)
     return loop->count == TILE_STEPS ? jit_param(e->j, P_STEPS) : jit_i64(e->j, loop->count);
 }
 
+static void even_save(TileEmit *e)
+{
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++)
+            jit_vstore_aligned(e->j, e->even, total_offset(e, r, v), jit_get(e->acc[r][v]));
+}
+
+static void even_add(TileEmit *e)
+{
+    Jit *j = e->j;
+    for (int r = 0; r < e->t->rows; r++)
+        for (int v = 0; v < e->t->vectors; v++) {
+            JitValue even = jit_vload_aligned(j, e->even, total_offset(e, r, v));
+            jit_set(j, e->acc[r][v], jit_add(j, even, jit_get(e->acc[r][v])));
+        }
+}
+
+static void emit_loops(TileEmit *e, int level, JitValue a_from, JitValue b_from);
+
+/* Both chains of a chain by pairs, whose loop is `level`. */
+static void emit_pair(TileEmit *e, int level, JitVar a, JitVar b)
+{
+    Jit *j = e->j;
+    const TileLoop *steps = &e->t->loop[level];
+    emit_loops(e, level, jit_get(a), jit_get(b));
+    even_save(e);
+    acc_zero(e);
+    emit_loops(e, level, jit_offset(j, jit_get(a), jit_i64(j, steps->a_step / 2)),
+               jit_offset(j, jit_get(b), jit_i64(j, steps->b_step / 2)));
+    even_add(e);
+}
+
 /* Loops level.. of the nest, starting at *a and *b. */
 static void emit_loops(TileEmit *e, int level, JitValue a_from, JitValue b_from)
 {
@@ -234,6 +275,8 @@ static void emit_loops(TileEmit *e, int level, JitValue a_from, JitValue b_from)
         acc_zero(e);
     if (level == e->t->n_loops - 1)
         emit_step(e, a, b);
+    else if (is_chain && e->t->by_pairs)
+        emit_pair(e, level + 1, a, b);
     else
         emit_loops(e, level + 1, jit_get(a), jit_get(b));
     if (is_chain)
@@ -372,7 +415,8 @@ static uint64_t tile_hash(const Tile *t)
 {
     const int head[] = {t->rows,        t->vectors, t->last_lanes,     t->b_packed,
                         (int)t->end,    t->single,  t->partial_padded, t->n_loops,
-                        t->chain_loops, t->out_buf, t->ahead_lines,    t->chain_parts};
+                        t->chain_loops, t->out_buf, t->ahead_lines,    t->chain_parts,
+                        t->by_pairs};
     size_t rows = (size_t)t->rows * sizeof(int64_t);
     uint64_t h = hash_bytes(head, sizeof head, 0);
     h = hash_bytes(t->a_row, rows, h);

@@ -43,6 +43,8 @@ typedef struct Tile {
     int n_loops;            /* outermost first */
     int chain_loops;        /* of these; what is inside is a sum from zero, added in order */
     bool chain_parts;       /* added to the partial sums; the first one of all is taken as it is */
+    bool by_pairs;          /* a chain is two, over even and over odd steps (ir/product.h); the last
+                               loop is that of one, and the first of all is added to +0 */
     TileLoop loop[TILE_MAX_LOOPS];
     int out_buf;              /* the result's buffer */
     const Epilogue *epilogue; /* of a TILE_RESULT */

@@ -12,6 +12,7 @@ void gemm_lower_product(const MatrixNode *m, const Product *p, const char *what)
                 .n = p->n,
                 .k = p->k,
                 .chain = p->chain,
+                .pairs = p->pairs,
                 .a_row = p->a_row,
                 .a_k = p->a_k,
                 .b_k = p->b_k,

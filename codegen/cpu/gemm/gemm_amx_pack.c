@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/cpu/gemm/gemm_amx_pack.h"
+
+#include "codegen/cpu/gemm/gemm_pack.h"
+#include "codegen/jit/jit_amx.h"
+
+#include <stdio.h>
+
+typedef struct PackEmit {
+    Jit *j;
+    const AmxPack *p;
+    JitValue to, from;
+} PackEmit;
+
+static bool source_is_bf16(const PackEmit *e)
+{
+    return jit_type_of(e->from) == jit_types(e->j)->p_bf16;
+}
+
+static JitValue source(const PackEmit *e, JitValue line, JitValue step)
+{
+    Jit *j = e->j;
+    JitValue at = jit_muladd_i64(j, line, e->p->line, jit_mul(j, step, jit_i64(j, e->p->step)));
+    return jit_tmp(j, jit_offset(j, e->from, at));
+}
+
+/* Word of (line, step); step is even. */
+static JitValue target_at(const PackEmit *e, JitValue line, JitValue step)
+{
+    Jit *j = e->j;
+    if (!e->p->paired)
+        return jit_tmp(j, jit_muladd_i64(j, line, e->p->line_words, step));
+    JitValue pair = jit_div(j, step, jit_i64(j, 2));
+    return jit_tmp(j, jit_muladd_i64(j, pair, e->p->line_words, jit_mul(j, line, jit_i64(j, 2))));
+}
+
+static JitValue as_words(Jit *j, JitValue pointer)
+{
+    return jit_cast(j, pointer, jit_types(j)->p_i32);
+}
+
+/* The 16 pairs of steps 0..31 of a line whose steps are contiguous. */
+static JitValue pairs_of_line(const PackEmit *e, JitValue from)
+{
+    Jit *j = e->j;
+    if (source_is_bf16(e))
+        return jit_vload(j, as_words(j, from), jit_i64(j, 0));
+    return amx_round(j, jit_vload(j, from, jit_i64(j, 0)), jit_vload(j, from, jit_i64(j, 16)));
+}
+
+/* One pair of steps of 16 lines that are contiguous. */
+static JitValue pairs_of_steps(const PackEmit *e, JitValue from)
+{
+    Jit *j = e->j;
+    JitValue second = jit_tmp(j, jit_offset(j, from, jit_i64(j, e->p->step)));
+    if (source_is_bf16(e))
+        return amx_load_pairs(j, from, second);
+    return amx_round_pairs(j, jit_vload(j, from, jit_i64(j, 0)),
+                           jit_vload(j, second, jit_i64(j, 0)));
+}
+
+/* 16 lines of 32 steps. */
+static void pack_square(const PackEmit *e, JitValue line, JitValue step)
+{
+    Jit *j = e->j;
+    JitValue row[AMX_ROWS], from = source(e, line, step);
+    bool by_lines = e->p->step == 1;
+    for (int i = 0; i < AMX_ROWS; i++) {
+        int64_t skip = by_lines ? i * e->p->line : 2 * i * e->p->step;
+        JitValue at = jit_tmp(j, jit_offset(j, from, jit_i64(j, skip)));
+        JitValue pairs = by_lines ? pairs_of_line(e, at) : pairs_of_steps(e, at);
+        row[i] = jit_tmp(j, jit_bitcast(j, jit_tmp(j, pairs), jit_types(j)->vf));
+    }
+    if (by_lines == e->p->paired)
+        pack_transpose(j, row);
+    JitValue to = jit_tmp(j, jit_offset(j, e->to, target_at(e, line, step)));
+    for (int i = 0; i < AMX_ROWS; i++) {
+        JitValue words = jit_tmp(j, jit_bitcast(j, row[i], jit_types(j)->vi));
+        JitValue at = jit_offset(j, to, jit_i64(j, i * e->p->line_words));
+        jit_vstore(j, as_words(j, at), jit_i64(j, 0), words);
+    }
+}
+
+/* Lines and steps of less than a square, one by one. */
+static void pack_rest(const PackEmit *e, JitValue line0, JitValue line1, JitValue step0,
+                      JitValue step1)
+{
+    Jit *j = e->j;
+    JitValue even =
+        jit_mul(j, jit_div(j, jit_add(j, step1, jit_i64(j, AMX_STEPS - 1)), jit_i64(j, AMX_STEPS)),
+                jit_i64(j, AMX_STEPS));
+    JitLoop l = jit_for(j, line0, line1, 1, "line");
+    JitLoop s = jit_for(j, step0, jit_tmp(j, even), 1, "step");
+    JitVar x = jit_var(j, jit_types(j)->f32, "x");
+    jit_set(j, x, jit_f32(j, 0));
+    JitIf inside = jit_if(j, jit_compare(j, JIT_LT, jit_index(&s), step1));
+    jit_set(j, x, jit_load(j, source(e, jit_index(&l), jit_index(&s)), jit_i64(j, 0)));
+    jit_end_if(j, &inside);
+    JitValue odd = jit_tmp(j, jit_mod(j, jit_index(&s), jit_i64(j, 2)));
+    JitValue at = target_at(e, jit_index(&l), jit_sub(j, jit_index(&s), odd));
+    jit_store(j, e->to, jit_add(j, at, odd), jit_get(x));
+    jit_end_for(j, &s);
+    jit_end_for(j, &l);
+}
+
+static JitValue whole(Jit *j, JitValue n, int unit)
+{
+    return jit_tmp(j, jit_sub(j, n, jit_mod(j, n, jit_i64(j, unit))));
+}
+
+static void emit_pack(const PackEmit *e, JitValue lines, JitValue steps)
+{
+    Jit *j = e->j;
+    JitValue zero = jit_i64(j, 0);
+    JitValue whole_lines = whole(j, lines, AMX_ROWS), whole_steps = whole(j, steps, AMX_STEPS);
+    JitLoop l = jit_for(j, zero, whole_lines, AMX_ROWS, "line");
+    JitLoop s = jit_for(j, zero, whole_steps, AMX_STEPS, "step");
+    pack_square(e, jit_index(&l), jit_index(&s));
+    jit_end_for(j, &s);
+    jit_end_for(j, &l);
+    pack_rest(e, zero, whole_lines, whole_steps, steps);
+    pack_rest(e, whole_lines, lines, zero, steps);
+}
+
+void amx_pack(Jit *j, const AmxPack *p, JitValue to, JitValue from, JitValue lines, JitValue steps)
+{
+    const JitTypes *t = jit_types(j);
+    bool bf16 = jit_type_of(from) == t->p_bf16;
+    char name[96];
+    snprintf(name, sizeof name, "amx_pack_%s%lld_%lld_%lld%s", bf16 ? "bf16_" : "",
+             (long long)p->line, (long long)p->step, (long long)p->line_words,
+             p->paired ? "_paired" : "");
+    JitFunction f = jit_function_lookup(j, name);
+    if (!f) {
+        const JitType types[] = {t->p_bf16, jit_type_of(from), t->i64, t->i64};
+        f = jit_function_begin(j, name, t->none, 4, types);
+        PackEmit e = {j, p, jit_param(j, 0), jit_param(j, 1)};
+        emit_pack(&e, jit_param(j, 2), jit_param(j, 3));
+        jit_function_end(j);
+    }
+    const JitValue args[] = {to, from, lines, steps};
+    jit_call_void(j, f, 4, args);
+}

@@ -16,8 +16,8 @@ the fastest of fused, foreach and a loop; a batch is there before its step begin
 zeros, PyTorch by default does not; both start from the same distributions, with which few numbers are denormal.
 
 Rows that say bf16 are `precision = bf16` in the train section beside `torch.autocast("cpu", torch.bfloat16)` around
-the loss, but not the backward pass, as PyTorch advises; on both sides parameters, their gradients and the optimizer's
-state are f32.
+the loss, but not the backward pass, as PyTorch advises, with attention in one call or by its parts, whichever is
+faster; on both sides parameters, their gradients and the optimizer's state are f32.
 
 **Ratio** is the time of the fastest PyTorch (bold) by scrimp's: above 1 scrimp is faster. In brackets the least and
 the most of the rounds; **!** marks rows in which other programs used more than a tenth of a core. GFLOP/s and share

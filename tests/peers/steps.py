@@ -176,7 +176,8 @@ class Trainer:
         torch.manual_seed(1)
         name, _, precision = name.partition(":")
         self.step = STEPS[name]()
-        self.cast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
+        self.half = precision == "bf16"
+        self.cast = torch.autocast("cpu", torch.bfloat16, enabled=self.half)
         self.layout = {"memory_format": torch.channels_last} if mode == "channels_last" else {}
         if self.layout:
             self.step.module.to(**self.layout)

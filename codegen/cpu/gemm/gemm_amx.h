@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Products with the attribute `pairs` by matrix registers.  Tasks and runs are those of
- * codegen/cpu/gemm/gemm.h; a tile has 32 rows and 32 columns, four registers of sums.  A is read in
- * place where it is bf16 and lies by rows, but for what is less than 32 rows or steps; B is packed,
- * 32 columns at a time. */
+ * codegen/cpu/gemm/gemm.h; a tile has 32 rows and 32 columns.  For every block of K a run packs the
+ * rows of A, and B panel by panel; a panel is swept part by part. */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_AMX_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_AMX_H
 

@@ -1,42 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the plan of a product by matrix registers and its code have to agree on. */
+/* How factors and sums of products by matrix registers lie in scratch memory: as squares, each what
+ * one register holds, 16 rows of 64 bytes.  A square of A has 32 steps of 16 rows, one of B 16
+ * pairs of steps of 16 columns; squares of the same rows or columns follow one another, step by
+ * step. */
 #ifndef SCRIMP_CODEGEN_CPU_GEMM_GEMM_AMX_LAYOUT_H
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_AMX_LAYOUT_H
 
 #include "codegen/cpu/gemm/gemm_desc.h"
 #include "codegen/jit/jit_amx.h"
 
-enum { AMX_TILE = 2 * AMX_ROWS }; /* rows, and columns, of a tile */
+enum {
+    AMX_SIDE = 2 * AMX_ROWS, /* rows, and columns, of a tile: 2 x 2 registers of sums */
+    AMX_SQUARE_BYTES = AMX_ROWS * AMX_ROW_BYTES,
+    AMX_SQUARE_WORDS = AMX_SQUARE_BYTES / 2,
+    AMX_TILE_FLOATS = AMX_SIDE * AMX_SIDE
+};
 
-/* Whether the steps of the last block of K fill registers in part. */
-static inline bool amx_odd_steps(const Gemm *g)
+/* Squares of 16 rows or columns over a block of K. */
+static inline int64_t amx_squares(const Gemm *g)
 {
-    return g->k % AMX_STEPS != 0;
+    return g->k_block / AMX_STEPS;
 }
 
-/* 16-bit words of a packed row of A: rows do not fall into the same sets of a cache. */
-static inline int64_t amx_line_words(const Gemm *g)
+/* Panels of B that are packed together: several where its rows are steps, so that pieces of them
+ * are not too short. */
+static inline int amx_panels_together(const Gemm *g)
 {
-    return g->k_block + AMX_STEPS;
-}
-
-/* Of the last block of K, where A is packed only for it. */
-static inline int64_t amx_last_line_words(const Gemm *g)
-{
-    int64_t steps = g->k - (g->k_blocks - 1) * g->k_block;
-    return (steps + AMX_STEPS - 1) / AMX_STEPS * AMX_STEPS + AMX_STEPS;
-}
-
-/* Where all rows of a task are packed for some block of K; else 0. */
-static inline int64_t amx_words_of_rows(const Gemm *g)
-{
-    return g->pack_a ? amx_line_words(g) : amx_odd_steps(g) ? amx_last_line_words(g) : 0;
-}
-
-/* Of a packed panel of B. */
-static inline int64_t amx_panel_words(const Gemm *g)
-{
-    return g->k_block * AMX_TILE;
+    return g->b_k == 1 ? 1 : g->k_block > 512 ? 2 : 4;
 }
 
 #endif

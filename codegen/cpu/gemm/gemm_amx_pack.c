@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/gemm/gemm_amx_pack.h"
 
+#include "codegen/cpu/gemm/gemm_amx_layout.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
-#include "codegen/jit/jit_amx.h"
 
 #include <stdio.h>
 
@@ -24,14 +24,25 @@ static JitValue source(const PackEmit *e, JitValue line, JitValue step)
     return jit_tmp(j, jit_offset(j, e->from, at));
 }
 
-/* Word of (line, step); step is even. */
+/* The word of line % 16 and step % 32 of a square. */
+static JitValue word_within(const PackEmit *e, JitValue line, JitValue step)
+{
+    Jit *j = e->j;
+    JitValue two = jit_i64(j, 2);
+    if (!e->p->paired)
+        return jit_muladd_i64(j, line, AMX_STEPS, step);
+    JitValue both = jit_muladd_i64(j, line, 2, jit_mod(j, step, two));
+    return jit_muladd_i64(j, jit_div(j, step, two), AMX_STEPS, both);
+}
+
 static JitValue target_at(const PackEmit *e, JitValue line, JitValue step)
 {
     Jit *j = e->j;
-    if (!e->p->paired)
-        return jit_tmp(j, jit_muladd_i64(j, line, e->p->line_words, step));
-    JitValue pair = jit_div(j, step, jit_i64(j, 2));
-    return jit_tmp(j, jit_muladd_i64(j, pair, e->p->line_words, jit_mul(j, line, jit_i64(j, 2))));
+    JitValue rows = jit_i64(j, AMX_ROWS), steps = jit_i64(j, AMX_STEPS);
+    JitValue square =
+        jit_muladd_i64(j, jit_div(j, line, rows), e->p->squares, jit_div(j, step, steps));
+    JitValue within = word_within(e, jit_mod(j, line, rows), jit_mod(j, step, steps));
+    return jit_tmp(j, jit_muladd_i64(j, square, AMX_SQUARE_WORDS, within));
 }
 
 static JitValue as_words(Jit *j, JitValue pointer)
@@ -73,12 +84,10 @@ static void pack_square(const PackEmit *e, JitValue line, JitValue step)
     }
     if (by_lines == e->p->paired)
         pack_transpose(j, row);
-    JitValue to = jit_tmp(j, jit_offset(j, e->to, target_at(e, line, step)));
-    for (int i = 0; i < AMX_ROWS; i++) {
-        JitValue words = jit_tmp(j, jit_bitcast(j, row[i], jit_types(j)->vi));
-        JitValue at = jit_offset(j, to, jit_i64(j, i * e->p->line_words));
-        jit_vstore(j, as_words(j, at), jit_i64(j, 0), words);
-    }
+    JitValue to = as_words(j, jit_offset(j, e->to, target_at(e, line, step)));
+    for (int i = 0; i < AMX_ROWS; i++)
+        jit_vstore_aligned(j, to, jit_i64(j, i * AMX_ROWS),
+                           jit_tmp(j, jit_bitcast(j, row[i], jit_types(j)->vi)));
 }
 
 /* Lines and steps of less than a square, one by one. */
@@ -96,9 +105,7 @@ static void pack_rest(const PackEmit *e, JitValue line0, JitValue line1, JitValu
     JitIf inside = jit_if(j, jit_compare(j, JIT_LT, jit_index(&s), step1));
     jit_set(j, x, jit_load(j, source(e, jit_index(&l), jit_index(&s)), jit_i64(j, 0)));
     jit_end_if(j, &inside);
-    JitValue odd = jit_tmp(j, jit_mod(j, jit_index(&s), jit_i64(j, 2)));
-    JitValue at = target_at(e, jit_index(&l), jit_sub(j, jit_index(&s), odd));
-    jit_store(j, e->to, jit_add(j, at, odd), jit_get(x));
+    jit_store(j, e->to, target_at(e, jit_index(&l), jit_index(&s)), jit_get(x));
     jit_end_for(j, &s);
     jit_end_for(j, &l);
 }
@@ -113,11 +120,19 @@ static void emit_pack(const PackEmit *e, JitValue lines, JitValue steps)
     Jit *j = e->j;
     JitValue zero = jit_i64(j, 0);
     JitValue whole_lines = whole(j, lines, AMX_ROWS), whole_steps = whole(j, steps, AMX_STEPS);
-    JitLoop l = jit_for(j, zero, whole_lines, AMX_ROWS, "line");
-    JitLoop s = jit_for(j, zero, whole_steps, AMX_STEPS, "step");
-    pack_square(e, jit_index(&l), jit_index(&s));
-    jit_end_for(j, &s);
-    jit_end_for(j, &l);
+    if (e->p->step == 1) { /* along what is contiguous */
+        JitLoop l = jit_for(j, zero, whole_lines, AMX_ROWS, "line");
+        JitLoop s = jit_for(j, zero, whole_steps, AMX_STEPS, "step");
+        pack_square(e, jit_index(&l), jit_index(&s));
+        jit_end_for(j, &s);
+        jit_end_for(j, &l);
+    } else {
+        JitLoop s = jit_for(j, zero, whole_steps, AMX_STEPS, "step");
+        JitLoop l = jit_for(j, zero, whole_lines, AMX_ROWS, "line");
+        pack_square(e, jit_index(&l), jit_index(&s));
+        jit_end_for(j, &l);
+        jit_end_for(j, &s);
+    }
     pack_rest(e, zero, whole_lines, whole_steps, steps);
     pack_rest(e, whole_lines, lines, zero, steps);
 }
@@ -128,7 +143,7 @@ void amx_pack(Jit *j, const AmxPack *p, JitValue to, JitValue from, JitValue lin
     bool bf16 = jit_type_of(from) == t->p_bf16;
     char name[96];
     snprintf(name, sizeof name, "amx_pack_%s%lld_%lld_%lld%s", bf16 ? "bf16_" : "",
-             (long long)p->line, (long long)p->step, (long long)p->line_words,
+             (long long)p->line, (long long)p->step, (long long)p->squares,
              p->paired ? "_paired" : "");
     JitFunction f = jit_function_lookup(j, name);
     if (!f) {

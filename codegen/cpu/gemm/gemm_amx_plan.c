@@ -2,15 +2,20 @@
 #include "codegen/cpu/gemm/gemm_amx.h"
 
 #include "codegen/cpu/gemm/gemm_amx_layout.h"
+#include "codegen/cpu/gemm/gemm_run.h"
+#include "ir/support/bug.h"
 #include "ir/support/divide.h"
+#include "runtime/abi.h"
 
 enum {
-    K_BLOCK_MOST = 1024,
+    ONE_BLOCK_STEPS = 800,        /* of K at most, if there is one; */
+    BLOCK_STEPS = 512,            /* of several: then sums wait in scratch, too */
+    ONE_BLOCK_BYTES = 768 * 1024, /* of packed rows of A */
+    BLOCK_BYTES = 512 * 1024,
+    PARTIAL_BYTES = 256 * 1024,
+    ROWS_MOST = 1024,
     TASKS = 12,
     TASK_FLOPS_LEAST = 20000000,
-    IN_PLACE_ROWS = 1024, /* of a task */
-    PACKED_A_BYTES = 512 * 1024,
-    PARTIAL_BYTES = 384 * 1024,
     TASK_TILES_LEAST = 4
 };
 
@@ -27,15 +32,15 @@ static double task_flops(const Gemm *g)
 
 static int64_t rows_most(const Gemm *g)
 {
-    int64_t words = amx_words_of_rows(g);
-    int64_t fit = words ? PACKED_A_BYTES / (2 * words) / AMX_TILE * AMX_TILE : IN_PLACE_ROWS;
-    return fit < IN_PLACE_ROWS ? fit : IN_PLACE_ROWS;
+    int64_t bytes = g->k_blocks == 1 ? ONE_BLOCK_BYTES : BLOCK_BYTES;
+    int64_t fit = bytes / (2 * g->k_block) / AMX_SIDE * AMX_SIDE;
+    return fit < ROWS_MOST ? fit : ROWS_MOST;
 }
 
 /* Columns first: a panel of B is packed for all rows of a task. */
 static void plan_tasks(Gemm *g)
 {
-    g->row_blocks = divide_up(g->rows.tiles, rows_most(g) / AMX_TILE);
+    g->row_blocks = divide_up(g->rows.tiles, rows_most(g) / AMX_SIDE);
     g->panel_groups = 1;
     while (g->batches * g->row_blocks * g->panel_groups < TASKS &&
            task_flops(g) > TASK_FLOPS_LEAST) {
@@ -53,8 +58,8 @@ static void plan_tasks(Gemm *g)
 static void plan_runs(Gemm *g, const Target *t)
 {
     int64_t bytes = g->private_partial ? PARTIAL_BYTES : t->l2_bytes / 2;
-    int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * AMX_TILE;
-    int64_t most = g->k_blocks == 1 ? g->panels : bytes / (4 * rows * AMX_TILE);
+    int64_t rows = divide_up(g->rows.tiles, g->row_blocks) * AMX_SIDE;
+    int64_t most = g->k_blocks == 1 ? g->panels : bytes / (4 * rows * AMX_SIDE);
     most = most < 1 ? 1 : most > g->panels ? g->panels : most;
     int64_t least_groups = divide_up(g->panels, most);
     if (g->panel_groups < least_groups)
@@ -63,17 +68,27 @@ static void plan_runs(Gemm *g, const Target *t)
     g->run_blocks = 1;
 }
 
+static int64_t scratch_bytes(const Gemm *g)
+{
+    int64_t tiles = gemm_task_tiles(g), panels = tiles + amx_panels_together(g);
+    int64_t sums = g->private_partial ? tiles * (1 + gemm_run_panels(g)) : tiles;
+    return 2 * panels * amx_squares(g) * AMX_SQUARE_BYTES + 4 * sums * AMX_TILE_FLOATS;
+}
+
 void gemm_amx_plan(Gemm *g, const Target *t)
 {
-    g->shape = (TileShape){AMX_TILE, AMX_TILE / 16};
-    g->rows = (TileSplit){divide_up(g->m, AMX_TILE), AMX_TILE, 0};
-    g->panels = divide_up(g->n, AMX_TILE);
-    g->k_blocks = divide_up(g->k, K_BLOCK_MOST);
+    g->shape = (TileShape){AMX_SIDE, AMX_SIDE / 16};
+    g->rows = (TileSplit){divide_up(g->m, AMX_SIDE), AMX_SIDE, 0};
+    g->panels = divide_up(g->n, AMX_SIDE);
+    g->k_blocks = g->k <= ONE_BLOCK_STEPS ? 1 : divide_up(g->k, BLOCK_STEPS);
     g->k_block = divide_up(divide_up(g->k, g->k_blocks), AMX_STEPS) * AMX_STEPS;
     g->k_blocks = divide_up(g->k, g->k_block);
     g->private_partial = g->k_blocks > 1 && (epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
-    g->pack_a = !g->a_bf16 || g->a_k != 1;
+    g->pack_a = true;
     plan_tasks(g);
     plan_runs(g, t);
+    if (scratch_bytes(g) > SCRIMP_SCRATCH_BYTES)
+        BUG("product %lld x %lld x %lld by matrix registers needs more scratch than there is",
+            (long long)g->m, (long long)g->n, (long long)g->k);
 }

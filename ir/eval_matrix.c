@@ -36,10 +36,10 @@ static void multiply(double *c, Matrix a, Matrix b, int64_t m, int64_t n, int64_
 }
 
 /* Factor i, in bf16 where the product wants that. */
-static const double *factor(EvalState *s, const Node *n, int i)
+static double *factor(EvalState *s, const Node *n, int i)
 {
     if (!node_flag(n, ATTR_pairs) || eval_in_type(s, n, i)->dtype == DTYPE_BF16)
-        return eval_in(s, n, i);
+        return s->data[n->in[i]];
     int64_t count = eval_in_count(s, n, i);
     double *rounded = POOL_ARRAY(s->pool, (size_t)count, double);
     for (int64_t k = 0; k < count; k++)
@@ -194,7 +194,7 @@ void eval_conv2d(EvalState *s, const Node *n)
 {
     Conv c = conv_of(n, eval_in_type(s, n, 0), eval_in_type(s, n, 1), eval_out_type(s, n, 0));
     clear_output(s, n);
-    conv_each(&c, s->data[n->in[0]], s->data[n->in[1]], eval_out(s, n, 0), term_y);
+    conv_each(&c, factor(s, n, 0), factor(s, n, 1), eval_out(s, n, 0), term_y);
     add_bias(s, n);
 }
 
@@ -203,7 +203,7 @@ void eval_conv2d_dgrad(EvalState *s, const Node *n)
 {
     Conv c = conv_of(n, eval_out_type(s, n, 0), eval_in_type(s, n, 1), eval_in_type(s, n, 0));
     clear_output(s, n);
-    conv_each(&c, eval_out(s, n, 0), s->data[n->in[1]], s->data[n->in[0]], term_x);
+    conv_each(&c, eval_out(s, n, 0), factor(s, n, 1), factor(s, n, 0), term_x);
 }
 
 /* The convolution whose data gradient it is makes images at least as large as x when there is
@@ -219,5 +219,5 @@ void eval_conv2d_wgrad(EvalState *s, const Node *n)
 {
     Conv c = conv_of(n, eval_in_type(s, n, 0), eval_out_type(s, n, 0), eval_in_type(s, n, 1));
     clear_output(s, n);
-    conv_each(&c, s->data[n->in[0]], eval_out(s, n, 0), s->data[n->in[1]], term_w);
+    conv_each(&c, factor(s, n, 0), eval_out(s, n, 0), factor(s, n, 1), term_w);
 }

@@ -9,8 +9,18 @@
 #ifndef SCRIMP_IR_PRODUCT_H
 #define SCRIMP_IR_PRODUCT_H
 
+#include "ir/graph.h"
+
 /* A chain of multiply-adds has so many steps at most: its rounding error grows with its length. */
 enum { PRODUCT_CHAIN = 256 };
 enum { PRODUCT_PAIRS_STEPS = 32 };
+
+/* Sides of one matrix of a product. */
+typedef struct ProductSides {
+    int64_t rows, columns, steps;
+} ProductSides;
+/* False where the node is none: a matmul, a linear, or a convolution or gradient of one by 1x1
+ * without stride, padding or groups, of images [N,H,W,C]. */
+bool product_sides(const Graph *g, const Node *n, ProductSides *out);
 
 #endif

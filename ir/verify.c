@@ -3,6 +3,7 @@
 
 #include "ir/graph_internal.h"
 #include "ir/loop.h"
+#include "ir/product.h"
 #include "ir/strided_view.h"
 #include "ir/support/bitset.h"
 #include "ir/winograd.h"
@@ -96,6 +97,15 @@ static bool check_winograd(Verifier *v, const Node *n)
                  (long long)m->u.i);
 }
 
+/* So have they for products alone. */
+static bool check_pairs(Verifier *v, const Node *n)
+{
+    ProductSides sides;
+    if (!node_attr(n, ATTR_pairs) || (product_sides(v->g, n, &sides) && !node_attr(n, ATTR_chain)))
+        return true;
+    return fault(v, "%s: its sum cannot be added by pairs", node_label(v, n));
+}
+
 static bool check_attrs(Verifier *v, const Node *n)
 {
     for (int i = 0; i < n->n_attr; i++) {
@@ -159,7 +169,7 @@ static bool check_types(Verifier *v, const Node *n)
             return fault(v, "%s: result %d is %s, the shape rule makes %s", node_label(v, n), i,
                          type_text(v->pool, t), type_text(v->pool, &types[i]));
     }
-    return check_winograd(v, n);
+    return check_winograd(v, n) && check_pairs(v, n);
 }
 
 static bool check_body(Verifier *v, const Node *n);

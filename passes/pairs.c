@@ -15,12 +15,9 @@ static DType factor_type(const Graph *g, const Node *n, int i)
 
 static bool has_sides(const Graph *g, const Node *n)
 {
-    const Type *x = value_type(g, n->in[0]), *out = value_type(g, n->out[0]);
-    int64_t columns = out->dim[out->rank - 1];
-    int64_t rows =
-        n->op == OP_linear ? type_elements(out) / (columns ? columns : 1) : out->dim[out->rank - 2];
-    int64_t steps = x->dim[x->rank - (node_flag(n, ATTR_ta) ? 2 : 1)];
-    return rows >= SIDE_LEAST && columns >= SIDE_LEAST && steps >= PRODUCT_PAIRS_STEPS;
+    ProductSides s;
+    return product_sides(g, n, &s) && s.rows >= SIDE_LEAST && s.columns >= SIDE_LEAST &&
+           s.steps >= PRODUCT_PAIRS_STEPS;
 }
 
 /* A term of a sum of products of few rows, which pass sums makes one product. */
@@ -44,11 +41,9 @@ static bool *find_added(const Graph *g, Pool *pool)
 
 static bool adds_by_pairs(const Graph *g, const Node *n)
 {
-    if ((n->op != OP_matmul && n->op != OP_linear) || node_attr(n, ATTR_library) ||
-        node_attr(n, ATTR_chain))
+    if (!has_sides(g, n) || node_attr(n, ATTR_library) || node_attr(n, ATTR_chain))
         return false;
-    bool bf16 = factor_type(g, n, 0) == DTYPE_BF16 || factor_type(g, n, 1) == DTYPE_BF16;
-    return bf16 && has_sides(g, n);
+    return factor_type(g, n, 0) == DTYPE_BF16 || factor_type(g, n, 1) == DTYPE_BF16;
 }
 
 bool pass_pairs(PassContext *ctx)

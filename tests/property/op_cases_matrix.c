@@ -183,7 +183,43 @@ static void op_linear_pairs(OpCase *c)
     op_any_linear(c, true);
 }
 
-const OpRow op_pairs_cases[] = {{OP_matmul, op_matmul_pairs}, {OP_linear, op_linear_pairs}};
+/* A convolution by 1x1 and its gradients. */
+static void op_pairs_conv(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_pairs, 1);
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    int64_t n = op_int(c, 1, 2), h = op_int(c, 1, 9), w = op_int(c, 1, 9), in = op_dim(c),
+            out = op_dim(c), hw[] = {h, w};
+    if (op == OP_conv2d_wgrad)
+        hw[0] = hw[1] = 1;
+    if (op != OP_conv2d)
+        attrs_ints(&attrs, ATTR_hw, hw, 2);
+    op_normal(c, DIMS(n, h, w, op == OP_conv2d_dgrad ? out : in));
+    op_normal(c, op == OP_conv2d_wgrad ? DIMS(n, h, w, out) : DIMS(1, 1, in, out));
+    op_done(c, op, &attrs);
+}
+
+static void op_conv2d_pairs(OpCase *c)
+{
+    op_pairs_conv(c, OP_conv2d);
+}
+
+static void op_conv2d_dgrad_pairs(OpCase *c)
+{
+    op_pairs_conv(c, OP_conv2d_dgrad);
+}
+
+static void op_conv2d_wgrad_pairs(OpCase *c)
+{
+    op_pairs_conv(c, OP_conv2d_wgrad);
+}
+
+const OpRow op_pairs_cases[] = {{OP_matmul, op_matmul_pairs},
+                                {OP_linear, op_linear_pairs},
+                                {OP_conv2d, op_conv2d_pairs},
+                                {OP_conv2d_dgrad, op_conv2d_dgrad_pairs},
+                                {OP_conv2d_wgrad, op_conv2d_wgrad_pairs}};
 const int op_pairs_cases_n = sizeof op_pairs_cases / sizeof *op_pairs_cases;
 
 Type op_image(bool nhwc, int64_t n, int64_t channels, int64_t h, int64_t w)

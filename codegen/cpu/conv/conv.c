@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/gemm/gemm.h"
 #include "ir/conv_columns.h"
+#include "ir/product.h"
 #include "ir/support/bug.h"
 #include "ir/winograd.h"
 #include "ir/workspace.h"
@@ -301,6 +302,7 @@ static void lower_part(const MatrixNode *m, ConvPart part, const char *what, con
     ConvGeometry q = conv_geometry(m, part);
     ConvForm form = form_of(m, &q, part);
     Product product = conv_product(&q, part);
+    product.pairs = node_flag(m->node, ATTR_pairs) ? PRODUCT_PAIRS_STEPS : 0;
     if (form == CONV_PRODUCT)
         gemm_lower_product(m, &product, what_1x1);
     else if (form == CONV_NARROW)

@@ -48,6 +48,26 @@ static const Case cases[] = {
                                        "  %q = matmul %b, %a {ta=true,dtype=\"f32\"} : f32[16,16]\n"
                                        "  %y = add %p, %q : f32[16,16]\n" OUT,
      0, 0, 0},
+    {"a convolution by 1x1",
+     TWO("bf16[1,4,4,32]", "f32[1,1,32,16]") "  %y = conv2d %a, %b {nhwc=true,dtype=\"bf16\"} : "
+                                             "bf16[1,4,4,16]\n" OUT,
+     1, 0, 0},
+    {"its gradients",
+     TWO("bf16[2,4,4,32]", "bf16[2,4,4,32]") "  %w = conv2d_wgrad %a, %b {nhwc=true,hw=[1,1]} : "
+                                             "f32[1,1,32,32]\n"
+                                             "  %y = conv2d_dgrad %b, %w "
+                                             "{nhwc=true,hw=[4,4],dtype=\"bf16\"} : "
+                                             "bf16[2,4,4,32]\n" OUT,
+     2, 0, 0},
+    {"with a stride",
+     TWO("bf16[1,8,8,32]", "f32[1,1,32,16]") "  %y = conv2d %a, %b "
+                                             "{stride=[2,2],nhwc=true,dtype=\"bf16\"} : "
+                                             "bf16[1,4,4,16]\n" OUT,
+     0, 0, 0},
+    {"by 3x3",
+     TWO("bf16[1,6,6,32]", "f32[3,3,32,16]") "  %y = conv2d %a, %b {nhwc=true,dtype=\"bf16\"} : "
+                                             "bf16[1,4,4,16]\n" OUT,
+     0, 0, 0},
     {"chains of its own",
      TWO("bf16[64,16]",
          "bf16[64,16]") "  %y = matmul %a, %b {ta=true,chain=32,dtype=\"f32\"} : f32[16,16]\n" OUT,

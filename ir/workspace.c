@@ -40,6 +40,8 @@ static int64_t packed_bytes(const Graph *g, const Node *n)
 {
     if (winograd_of(n))
         return winograd_bytes(g, n);
+    if (node_attr(n, ATTR_pairs))
+        return 0;
     int64_t columns = conv_columns_floats(g, n);
     if (columns)
         return 4 * columns;

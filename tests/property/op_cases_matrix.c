@@ -183,45 +183,6 @@ static void op_linear_pairs(OpCase *c)
     op_any_linear(c, true);
 }
 
-/* A convolution by 1x1 and its gradients. */
-static void op_pairs_conv(OpCase *c, OpKind op)
-{
-    AttrList attrs = {0};
-    attrs_int(&attrs, ATTR_pairs, 1);
-    attrs_int(&attrs, ATTR_nhwc, 1);
-    int64_t n = op_int(c, 1, 2), h = op_int(c, 1, 9), w = op_int(c, 1, 9), in = op_dim(c),
-            out = op_dim(c), hw[] = {h, w};
-    if (op == OP_conv2d_wgrad)
-        hw[0] = hw[1] = 1;
-    if (op != OP_conv2d)
-        attrs_ints(&attrs, ATTR_hw, hw, 2);
-    op_normal(c, DIMS(n, h, w, op == OP_conv2d_dgrad ? out : in));
-    op_normal(c, op == OP_conv2d_wgrad ? DIMS(n, h, w, out) : DIMS(1, 1, in, out));
-    op_done(c, op, &attrs);
-}
-
-static void op_conv2d_pairs(OpCase *c)
-{
-    op_pairs_conv(c, OP_conv2d);
-}
-
-static void op_conv2d_dgrad_pairs(OpCase *c)
-{
-    op_pairs_conv(c, OP_conv2d_dgrad);
-}
-
-static void op_conv2d_wgrad_pairs(OpCase *c)
-{
-    op_pairs_conv(c, OP_conv2d_wgrad);
-}
-
-const OpRow op_pairs_cases[] = {{OP_matmul, op_matmul_pairs},
-                                {OP_linear, op_linear_pairs},
-                                {OP_conv2d, op_conv2d_pairs},
-                                {OP_conv2d_dgrad, op_conv2d_dgrad_pairs},
-                                {OP_conv2d_wgrad, op_conv2d_wgrad_pairs}};
-const int op_pairs_cases_n = sizeof op_pairs_cases / sizeof *op_pairs_cases;
-
 Type op_image(bool nhwc, int64_t n, int64_t channels, int64_t h, int64_t w)
 {
     return nhwc ? DIMS(n, h, w, channels) : DIMS(n, channels, h, w);
@@ -501,3 +462,75 @@ void op_resize_grad(OpCase *c)
 {
     op_resample(c, OP_resize_grad);
 }
+
+/* A convolution by 1x1 and its gradients. */
+static void op_pairs_conv(OpCase *c, OpKind op)
+{
+    AttrList attrs = {0};
+    attrs_int(&attrs, ATTR_pairs, 1);
+    attrs_int(&attrs, ATTR_nhwc, 1);
+    int64_t n = op_int(c, 1, 2), h = op_int(c, 1, 9), w = op_int(c, 1, 9), in = op_dim(c),
+            out = op_dim(c), hw[] = {h, w};
+    if (op == OP_conv2d_wgrad)
+        hw[0] = hw[1] = 1;
+    if (op != OP_conv2d)
+        attrs_ints(&attrs, ATTR_hw, hw, 2);
+    op_normal(c, DIMS(n, h, w, op == OP_conv2d_dgrad ? out : in));
+    op_normal(c, op == OP_conv2d_wgrad ? DIMS(n, h, w, out) : DIMS(1, 1, in, out));
+    op_done(c, op, &attrs);
+}
+
+static void op_conv2d_pairs(OpCase *c)
+{
+    op_pairs_conv(c, OP_conv2d);
+}
+
+static void op_conv2d_dgrad_pairs(OpCase *c)
+{
+    op_pairs_conv(c, OP_conv2d_dgrad);
+}
+
+static void op_conv2d_wgrad_pairs(OpCase *c)
+{
+    op_pairs_conv(c, OP_conv2d_wgrad);
+}
+
+/* By windows: of as many channels as fill registers. */
+static void op_pairs_window(OpCase *c, OpKind op)
+{
+    OpConv v;
+    do {
+        op_conv_sizes(c, &v);
+        v.groups = 1;
+        v.nhwc = true;
+        v.in = op == OP_conv2d ? 32 * op_int(c, 1, 9) : op_dim(c);
+        v.out = op == OP_conv2d ? op_dim(c) : 32 * op_int(c, 1, 9);
+    } while (!op_conv_fits(&v) || (op == OP_conv2d_dgrad && v.stride[0] * v.stride[1] > 1));
+    attrs_int(&v.attrs, ATTR_groups, 1);
+    attrs_int(&v.attrs, ATTR_nhwc, 1);
+    attrs_int(&v.attrs, ATTR_pairs, 1);
+    op_normal(c, op == OP_conv2d ? op_conv_input(&v) : op_conv_output(&v));
+    op_normal(c, op_filter(&v));
+    if (op == OP_conv2d_dgrad)
+        attrs_ints(&v.attrs, ATTR_hw, (const int64_t[]){v.h, v.w}, 2);
+    op_done(c, op, &v.attrs);
+}
+
+static void op_conv2d_windows(OpCase *c)
+{
+    op_pairs_window(c, OP_conv2d);
+}
+
+static void op_conv2d_dgrad_windows(OpCase *c)
+{
+    op_pairs_window(c, OP_conv2d_dgrad);
+}
+
+const OpRow op_pairs_cases[] = {{OP_matmul, op_matmul_pairs},
+                                {OP_linear, op_linear_pairs},
+                                {OP_conv2d, op_conv2d_pairs},
+                                {OP_conv2d_dgrad, op_conv2d_dgrad_pairs},
+                                {OP_conv2d_wgrad, op_conv2d_wgrad_pairs},
+                                {OP_conv2d, op_conv2d_windows},
+                                {OP_conv2d_dgrad, op_conv2d_dgrad_windows}};
+const int op_pairs_cases_n = sizeof op_pairs_cases / sizeof *op_pairs_cases;

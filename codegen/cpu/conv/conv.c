@@ -293,6 +293,38 @@ static ConvForm form_of(const MatrixNode *m, const ConvGeometry *q, ConvPart par
     return wide ? conv_wide_form(q, part) : form;
 }
 
+/* One product, whose A is the image: of a data gradient the places of the kernel go backwards. */
+static void lower_image(const MatrixNode *m, const ConvGeometry *q, ConvPart part, const char *what)
+{
+    bool forward = part == CONV_FORWARD;
+    Gemm *g = POOL_NEW(m->l->pool, Gemm);
+    *g = (Gemm){.n = forward ? q->k : q->c,
+                .pairs = PRODUCT_PAIRS_STEPS,
+                .a_k = 1,
+                .b_k = forward ? q->k : 1,
+                .b_n = forward ? 1 : q->k};
+    GemmImage *i = &g->image;
+    i->y = forward ? conv_forward_axis(q, 0) : conv_gradient_axis(q, 0, 0);
+    i->x = forward ? conv_forward_axis(q, 1) : conv_gradient_axis(q, 1, 0);
+    i->channels = forward ? q->c : q->k;
+    if (!forward) {
+        i->b_tap = -q->c * q->k;
+        i->b_origin = -i->b_tap * (q->r * q->s - 1);
+    }
+    g->a_row = i->channels;
+    g->m = q->images * i->y.count * i->x.count;
+    g->k = i->y.taps * i->x.taps * i->channels;
+    g->a_bf16 = matrix_operand_type(m, 0)->dtype == DTYPE_BF16;
+    g->b_bf16 = matrix_operand_type(m, 1)->dtype == DTYPE_BF16;
+    CallDraft call = matrix_call(m);
+    g->a_buf = matrix_add_operand(m, &call, 0);
+    g->b_buf = matrix_add_operand(m, &call, 1);
+    g->epilogue = matrix_epilogue(m, &call, 2);
+    call.label = conv_label(m->l->pool, what, q);
+    call.bytes = matrix_bytes(m);
+    gemm_lower(m->l, g, &call, what);
+}
+
 static void lower_part(const MatrixNode *m, ConvPart part, const char *what, const char *what_1x1)
 {
     if (winograd_of(m->node)) {
@@ -303,7 +335,9 @@ static void lower_part(const MatrixNode *m, ConvPart part, const char *what, con
     ConvForm form = form_of(m, &q, part);
     Product product = conv_product(&q, part);
     product.pairs = node_flag(m->node, ATTR_pairs) ? PRODUCT_PAIRS_STEPS : 0;
-    if (form == CONV_PRODUCT)
+    if (product.pairs && form != CONV_PRODUCT)
+        lower_image(m, &q, part, what);
+    else if (form == CONV_PRODUCT)
         gemm_lower_product(m, &product, what_1x1);
     else if (form == CONV_NARROW)
         lower_depthwise(m, &q, part, what);

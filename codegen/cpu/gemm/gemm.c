@@ -1,57 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/gemm/gemm.h"
 
-#include "codegen/cpu/gemm/gemm_ahead.h"
+#include "codegen/cpu/gemm/gemm_emit.h"
+#include "codegen/cpu/gemm/gemm_image.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
-#include "codegen/cpu/gemm/gemm_run.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
 #include "ir/support/divide.h"
 
 /* --- code of one run of tasks --- */
 
-typedef struct GemmEmit {
-    Jit *j;
-    const Gemm *g;
-    GemmRun run;
-    JitValue k0, steps, first, last; /* the K block */
-    JitValue packed_steps;           /* with zeros behind the last one, where there are pairs */
-    JitValue packed_b, packed_a, partial; /* parts of scratch */
-    Ahead next_a;                         /* of the K block behind this one, or of the next tile */
-    Ahead next_b;                         /* that is packed when the panels from ahead0 are done */
-    JitValue ahead0;                      /* NULL: nothing is asked for */
-} GemmEmit;
-
 static int64_t panel_floats(const GemmEmit *e)
 {
     return (int64_t)e->g->shape.vectors * jit_lanes(e->j);
-}
-
-/* Packed A lies tile by tile, in each step by step, where a step's rows are contiguous: a tile then
- * reads no line that others read, too.  Else it lies row by row. */
-static bool packs_strips(const Gemm *g)
-{
-    return g->pack_a && g->a_row == 1;
-}
-
-/* Elements between packed rows of A, or between the strips of tiles. */
-static int64_t packed_a_stride(const Gemm *g)
-{
-    return g->k_block * (packs_strips(g) ? tile_rows_most(&g->rows) : 1) + GEMM_A_PAD;
-}
-
-static void plan_scratch(GemmEmit *e)
-{
-    Jit *j = e->j;
-    JitType p = jit_types(j)->p_f32;
-    int64_t b_floats = (e->g->k_block + 1) * panel_floats(e) * GEMM_PACK_PANELS;
-    int64_t a_pieces =
-        packs_strips(e->g) ? gemm_task_tiles(e->g) : gemm_task_tiles(e->g) * e->g->shape.rows;
-    int64_t a_floats = e->g->pack_a ? packed_a_stride(e->g) * a_pieces : 0;
-    a_floats = (a_floats + 15) / 16 * 16;
-    e->packed_b = jit_tmp(j, jit_scratch(j, p));
-    e->packed_a = jit_tmp(j, jit_offset(j, e->packed_b, jit_i64(j, b_floats)));
-    e->partial = jit_tmp(j, jit_offset(j, e->packed_a, jit_i64(j, a_floats)));
 }
 
 static JitValue round_up(Jit *j, JitValue n, int64_t unit)
@@ -60,62 +21,18 @@ static JitValue round_up(Jit *j, JitValue n, int64_t unit)
     return jit_tmp(j, jit_mul(j, units, jit_i64(j, unit)));
 }
 
-/* A's element (row, k0), in place. */
-static JitValue a_in_place(const GemmEmit *e, JitValue row)
+static void plan_scratch(GemmEmit *e)
 {
     Jit *j = e->j;
-    JitValue at = jit_muladd_i64(j, row, e->g->a_row, jit_mul(j, e->k0, jit_i64(j, e->g->a_k)));
-    return jit_offset(j, e->run.a, at);
-}
-
-/* What the tile that begins with `row` reads of A from k0 on, packed or in place. */
-static JitValue a_of_tile(const GemmEmit *e, JitValue tile, JitValue row)
-{
-    Jit *j = e->j;
-    if (!e->g->pack_a)
-        return a_in_place(e, row);
-    JitValue before =
-        packs_strips(e->g) ? jit_sub(j, tile, e->run.tile0) : jit_sub(j, row, e->run.row0);
-    return jit_offset(j, e->packed_a, jit_mul(j, before, jit_i64(j, packed_a_stride(e->g))));
-}
-
-/* Behind the last step, in each strip or row. */
-static void zero_steps_of_a(const GemmEmit *e, JitValue rows)
-{
-    Jit *j = e->j;
-    if (e->g->k % e->g->pairs == 0)
-        return;
-    bool strips = packs_strips(e->g);
-    JitValue pieces = strips ? jit_sub(j, e->run.tile1, e->run.tile0) : rows;
-    JitValue width = jit_i64(j, strips ? tile_rows_most(&e->g->rows) : 1);
-    JitValue n = jit_mul(j, jit_sub(j, e->packed_steps, e->steps), width);
-    JitValue skip = jit_tmp(j, jit_mul(j, e->steps, width));
-    JitLoop l = jit_for(j, jit_i64(j, 0), pieces, 1, "piece");
-    JitValue at = jit_muladd_i64(j, jit_index(&l), packed_a_stride(e->g), skip);
-    pack_zero(j, jit_offset(j, e->packed_a, at), jit_tmp(j, n));
-    jit_end_for(j, &l);
-}
-
-static void pack_a(const GemmEmit *e)
-{
-    Jit *j = e->j;
-    JitValue rows = jit_tmp(j, jit_sub(j, gemm_row_of_tile(e->j, e->g, e->run.tile1), e->run.row0));
-    JitValue from = a_in_place(e, e->run.row0), stride = jit_i64(j, packed_a_stride(e->g));
-    PackStrips strips = {e->g->rows, tile_rows_most(&e->g->rows), packed_a_stride(e->g), e->g->a_k};
-    if (packs_strips(e->g))
-        pack_strips(j, &strips, e->packed_a, a_in_place(e, jit_i64(j, 0)), e->steps, e->run.tile0,
-                    e->run.tile1);
-    else if (e->g->a_k == 1)
-        pack_rows(j, e->packed_a, stride, from, jit_i64(j, e->g->a_row), rows, e->steps);
-    else
-        pack_gather(j, e->packed_a, stride, from, e->g->a_row, e->g->a_k, rows, e->steps);
-    if (!e->g->pairs)
-        return;
-    if (!e->g->a_bf16) {
-        JitValue pieces = packs_strips(e->g) ? jit_sub(j, e->run.tile1, e->run.tile0) : rows;
-        pack_round(j, e->packed_a, jit_mul(j, pieces, stride));
-    }
-    zero_steps_of_a(e, rows);
+    JitType p = jit_types(j)->p_f32;
+    int64_t b_floats = (e->g->k_block + 1) * panel_floats(e) * GEMM_PACK_PANELS;
+    int64_t a_pieces =
+        gemm_packs_strips(e->g) ? gemm_task_tiles(e->g) : gemm_task_tiles(e->g) * e->g->shape.rows;
+    int64_t a_floats = e->g->pack_a ? gemm_packed_a_stride(e->g) * a_pieces : 0;
+    a_floats = (a_floats + 15) / 16 * 16;
+    e->packed_b = jit_tmp(j, jit_scratch(j, p));
+    e->packed_a = jit_tmp(j, jit_offset(j, e->packed_b, jit_i64(j, b_floats)));
+    e->partial = jit_tmp(j, jit_offset(j, e->packed_a, jit_i64(j, a_floats)));
 }
 
 /* Sums between K blocks: a block of their own in scratch, or the result itself. */
@@ -157,8 +74,8 @@ static Tile make_tile(const GemmEmit *e, const PanelKind *p, int rows)
               .out_buf = g->out_buf,
               .turned = g->turned ? g->m : 0,
               .epilogue = &g->epilogue};
-    bool strips = packs_strips(g);
-    int64_t row = !g->pack_a ? g->a_row : strips ? 1 : packed_a_stride(g);
+    bool strips = gemm_packs_strips(g);
+    int64_t row = !g->pack_a ? g->a_row : strips ? 1 : gemm_packed_a_stride(g);
     int64_t step = !g->pack_a ? g->a_k : strips ? tile_rows_most(&g->rows) : 1;
     for (int r = 0; r < rows; r++) {
         t.a_row[r] = r * row;
@@ -209,7 +126,7 @@ static JitValue block_steps(const GemmEmit *e, JitValue k)
 /* Rows or steps are contiguous. */
 static bool asks_for_a(const Gemm *g)
 {
-    return !g->no_prefetch && (g->a_k == 1 || g->a_row == 1);
+    return !g->no_prefetch && !g->image.channels && (g->a_k == 1 || g->a_row == 1);
 }
 
 /* A is read in place, by rows: a tile of the first panel asks for those of the next tile. */
@@ -226,7 +143,7 @@ static void plan_next_a(GemmEmit *e)
     JitValue rows = jit_tmp(j, jit_sub(j, gemm_row_of_tile(e->j, e->g, e->run.tile1), e->run.row0));
     if (reads_rows(g)) {
         JitValue tiles = tiles_of_panels(e, jit_i64(j, 1));
-        e->next_a = ahead_of(j, a_in_place(e, e->run.row0), rows, g->a_row, e->steps, tiles);
+        e->next_a = ahead_of(j, gemm_a_in_place(e, e->run.row0), rows, g->a_row, e->steps, tiles);
         return;
     }
     JitValue k = jit_tmp(j, jit_add(j, e->k0, e->steps)), steps = block_steps(e, k);
@@ -323,7 +240,7 @@ static void sweep(const GemmEmit *e, const PanelKind *p, JitValue panel, JitValu
     if (e->ahead0)
         ahead_ask(j, &e->next_b, tiles_before(e, e->ahead0, panel, jit_index(&l)));
     JitValue row = gemm_row_of_tile(e->j, e->g, jit_index(&l));
-    TileArgs args = {.a = a_of_tile(e, jit_index(&l), row),
+    TileArgs args = {.a = gemm_a_of_tile(e, jit_index(&l), row),
                      .b = b,
                      .row = jit_muladd_i64(j, e->run.batch, e->g->m, row),
                      .col = jit_mul(j, panel, jit_i64(j, panel_floats(e))),
@@ -349,13 +266,27 @@ static JitValue safe_steps(const GemmEmit *e, const PanelKind *p)
     return jit_tmp(e->j, jit_sub(e->j, jit_i64(e->j, g->k - rows), e->k0));
 }
 
-/* B's element (k0, panel's first column). */
-static JitValue b_at(const GemmEmit *e, JitValue panel)
+/* B's element (k, panel's first column). */
+static JitValue b_at(const GemmEmit *e, JitValue panel, JitValue k)
 {
     Jit *j = e->j;
     JitValue col = jit_mul(j, panel, jit_i64(j, panel_floats(e)));
-    JitValue at = jit_muladd_i64(j, e->k0, e->g->b_k, jit_mul(j, col, jit_i64(j, e->g->b_n)));
+    JitValue at = jit_muladd_i64(j, k, e->g->b_k, jit_mul(j, col, jit_i64(j, e->g->b_n)));
+    if (e->g->image.b_tap)
+        at = gemm_image_b(j, e->g, k, col);
     return jit_tmp(j, jit_offset(j, e->run.b, at));
+}
+
+/* Place by place of a window. */
+static void pack_places(const GemmEmit *e, const PackPanel *pack, JitValue panel, JitValue b)
+{
+    Jit *j = e->j;
+    int64_t piece = gemm_image_piece(e->g), width = (int64_t)pack->vectors * jit_lanes(j);
+    JitLoop s = jit_for(j, jit_i64(j, 0), e->steps, piece, "step");
+    JitValue to = jit_offset(j, b, jit_mul(j, jit_index(&s), jit_i64(j, width)));
+    JitValue from = b_at(e, panel, jit_tmp(j, jit_add(j, e->k0, jit_index(&s))));
+    pack_panel(j, pack, to, from, jit_i64(j, piece), NULL);
+    jit_end_for(j, &s);
 }
 
 /* Packs a panel of B to b; safe: as pack_panel has it. */
@@ -365,7 +296,10 @@ static void pack_b(const GemmEmit *e, const PanelKind *p, JitValue panel, JitVal
     const Gemm *g = e->g;
     PackPanel pack = {p->vectors, p->columns, g->b_k, g->b_n};
     JitValue width = jit_i64(j, (int64_t)p->vectors * jit_lanes(j));
-    pack_panel(j, &pack, b, b_at(e, panel), e->steps, safe);
+    if (g->image.b_tap)
+        pack_places(e, &pack, panel, b);
+    else
+        pack_panel(j, &pack, b, b_at(e, panel, e->k0), e->steps, safe);
     if (g->pairs && !g->b_bf16)
         pack_round(j, b, jit_mul(j, e->steps, width));
     if (g->pairs && g->k % g->pairs)
@@ -395,14 +329,14 @@ static void emit_packed_panels(GemmEmit *e, const PanelKind *p, JitValue from, J
     PackPanel pack = {p->vectors, p->columns, e->g->b_k, e->g->b_n};
     bool together = e->g->b_n == 1 && !e->g->pairs;
     if (together)
-        pack_panels(j, &pack, e->packed_b, b_at(e, from), e->steps, n);
+        pack_panels(j, &pack, e->packed_b, b_at(e, from, e->k0), e->steps, n);
     JitLoop l = jit_for(j, jit_i64(j, 0), n, 1, "panel");
     JitValue panel = jit_tmp(j, jit_add(j, from, jit_index(&l)));
     JitValue size = jit_mul(j, e->packed_steps, jit_i64(j, panel_floats(e)));
     JitValue b = jit_tmp(j, jit_offset(j, e->packed_b, jit_mul(j, size, jit_index(&l))));
     if (!together)
         pack_b(e, p, panel, b, NULL);
-    if (e->g->b_n != 1 && e->g->b_k == 1 && !e->g->no_prefetch)
+    if (e->g->b_n != 1 && e->g->b_k == 1 && !e->g->image.b_tap && !e->g->no_prefetch)
         plan_next_b(e, panel, jit_i64(j, 1), end);
     sweep_panel(e, p, panel, b);
     jit_end_for(j, &l);
@@ -417,7 +351,7 @@ static void emit_whole_panels(GemmEmit *e, int64_t whole)
     JitLoop l = jit_for(j, e->run.panel0, end, p.direct ? 1 : GEMM_PACK_PANELS, "panel");
     JitValue from = jit_tmp(j, jit_index(&l));
     if (p.direct)
-        sweep_panel(e, &p, from, b_at(e, from));
+        sweep_panel(e, &p, from, b_at(e, from, e->k0));
     else
         emit_packed_panels(e, &p, from, end);
     jit_end_for(j, &l);
@@ -457,7 +391,7 @@ static void emit_k_blocks(GemmEmit *e)
     e->first = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&l), jit_i64(j, 0)));
     e->last = jit_tmp(j, jit_compare(j, JIT_EQ, jit_index(&l), jit_i64(j, g->k_blocks - 1)));
     if (g->pack_a)
-        pack_a(e);
+        gemm_pack_a(e);
     if (asks_for_a(g))
         plan_next_a(e);
     emit_panels(e);

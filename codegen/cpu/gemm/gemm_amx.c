@@ -4,6 +4,7 @@
 #include "codegen/cpu/gemm/gemm_amx_layout.h"
 #include "codegen/cpu/gemm/gemm_amx_pack.h"
 #include "codegen/cpu/gemm/gemm_amx_tile.h"
+#include "codegen/cpu/gemm/gemm_image.h"
 #include "codegen/cpu/gemm/gemm_run.h"
 #include "codegen/jit/jit_short.h"
 
@@ -45,13 +46,31 @@ static void plan_scratch(AmxEmit *e)
 
 /* --- what is packed --- */
 
+/* Steps of a window's place in a row of A (GemmImagePut). */
+static void put_piece(void *user, JitValue row, JitValue step, JitValue from, int64_t piece)
+{
+    const AmxEmit *e = user;
+    Jit *j = e->j;
+    JitValue rows = jit_i64(j, AMX_ROWS), first = jit_div(j, step, jit_i64(j, AMX_STEPS));
+    JitValue square = jit_muladd_i64(j, jit_div(j, row, rows), amx_squares(e->g), first);
+    JitValue at = jit_muladd_i64(j, square, AMX_SQUARE_WORDS,
+                                 jit_mul(j, jit_mod(j, row, rows), jit_i64(j, AMX_STEPS)));
+    JitValue to = jit_tmp(j, jit_offset(j, e->packed_a, at));
+    amx_pack_steps(j, to, from, piece);
+}
+
 static void pack_a(const AmxEmit *e)
 {
     Jit *j = e->j;
     const Gemm *g = e->g;
-    AmxPack p = {.line = g->a_row, .step = g->a_k, .squares = amx_squares(g)};
     JitValue end = jit_mul(j, e->run.tile1, jit_i64(j, AMX_SIDE));
-    JitValue rows = jit_sub(j, jit_min_i64(j, end, jit_i64(j, g->m)), e->run.row0);
+    JitValue rows = jit_tmp(j, jit_sub(j, jit_min_i64(j, end, jit_i64(j, g->m)), e->run.row0));
+    if (g->image.channels) {
+        AmxEmit copy = *e;
+        gemm_image_pack(j, g, e->run.a, e->run.row0, rows, e->k0, e->steps, put_piece, &copy);
+        return;
+    }
+    AmxPack p = {.line = g->a_row, .step = g->a_k, .squares = amx_squares(g)};
     JitValue at = jit_muladd_i64(j, e->run.row0, g->a_row, jit_mul(j, e->k0, jit_i64(j, g->a_k)));
     amx_pack(j, &p, e->packed_a, jit_offset(j, e->run.a, at), rows, e->steps);
 }
@@ -59,16 +78,29 @@ static void pack_a(const AmxEmit *e)
 static JitValue b_at(const AmxEmit *e, JitValue panel, JitValue k)
 {
     Jit *j = e->j;
+    const Gemm *g = e->g;
     JitValue column = jit_mul(j, panel, jit_i64(j, AMX_SIDE));
-    JitValue at = jit_muladd_i64(j, k, e->g->b_k, jit_mul(j, column, jit_i64(j, e->g->b_n)));
+    if (g->image.b_tap)
+        return jit_offset(j, e->run.b, gemm_image_b(j, g, k, column));
+    JitValue at = jit_muladd_i64(j, k, g->b_k, jit_mul(j, column, jit_i64(j, g->b_n)));
     return jit_offset(j, e->run.b, at);
 }
 
 static void pack_b(const AmxEmit *e, JitValue panel, JitValue columns)
 {
+    Jit *j = e->j;
     const Gemm *g = e->g;
     AmxPack p = {.line = g->b_n, .step = g->b_k, .squares = amx_squares(g), .paired = true};
-    amx_pack(e->j, &p, e->packed_b, b_at(e, panel, e->k0), columns, e->steps);
+    if (!g->image.b_tap) {
+        amx_pack(j, &p, e->packed_b, b_at(e, panel, e->k0), columns, e->steps);
+        return;
+    }
+    int64_t piece = gemm_image_piece(g);
+    JitLoop s = jit_for(j, jit_i64(j, 0), e->steps, piece, "step");
+    JitValue words = jit_mul(j, jit_index(&s), jit_i64(j, AMX_SQUARE_WORDS / AMX_STEPS));
+    JitValue from = b_at(e, panel, jit_tmp(j, jit_add(j, e->k0, jit_index(&s))));
+    amx_pack(j, &p, jit_offset(j, e->packed_b, words), from, columns, jit_i64(j, piece));
+    jit_end_for(j, &s);
 }
 
 /* Where a tile begins to ask for the panel that is packed next: the one behind this one, or the

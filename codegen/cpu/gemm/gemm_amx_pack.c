@@ -51,10 +51,9 @@ static JitValue as_words(Jit *j, JitValue pointer)
 }
 
 /* The 16 pairs of steps 0..31 of a line whose steps are contiguous. */
-static JitValue pairs_of_line(const PackEmit *e, JitValue from)
+static JitValue pairs_of_line(Jit *j, JitValue from)
 {
-    Jit *j = e->j;
-    if (source_is_bf16(e))
+    if (jit_type_of(from) == jit_types(j)->p_bf16)
         return jit_vload(j, as_words(j, from), jit_i64(j, 0));
     return amx_round(j, jit_vload(j, from, jit_i64(j, 0)), jit_vload(j, from, jit_i64(j, 16)));
 }
@@ -79,7 +78,7 @@ static void pack_square(const PackEmit *e, JitValue line, JitValue step)
     for (int i = 0; i < AMX_ROWS; i++) {
         int64_t skip = by_lines ? i * e->p->line : 2 * i * e->p->step;
         JitValue at = jit_tmp(j, jit_offset(j, from, jit_i64(j, skip)));
-        JitValue pairs = by_lines ? pairs_of_line(e, at) : pairs_of_steps(e, at);
+        JitValue pairs = by_lines ? pairs_of_line(j, at) : pairs_of_steps(e, at);
         row[i] = jit_tmp(j, jit_bitcast(j, jit_tmp(j, pairs), jit_types(j)->vf));
     }
     if (by_lines == e->p->paired)
@@ -155,4 +154,17 @@ void amx_pack(Jit *j, const AmxPack *p, JitValue to, JitValue from, JitValue lin
     }
     const JitValue args[] = {to, from, lines, steps};
     jit_call_void(j, f, 4, args);
+}
+
+void amx_pack_steps(Jit *j, JitValue to, JitValue from, int64_t steps)
+{
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, steps / AMX_STEPS), 1, "square");
+    JitValue at = jit_mul(j, jit_index(&l), jit_i64(j, AMX_SQUARE_WORDS));
+    JitValue pairs = jit_vi(j, 0);
+    if (from) {
+        JitValue first = jit_mul(j, jit_index(&l), jit_i64(j, AMX_STEPS));
+        pairs = pairs_of_line(j, jit_tmp(j, jit_offset(j, from, first)));
+    }
+    jit_vstore_aligned(j, as_words(j, jit_offset(j, to, at)), jit_i64(j, 0), jit_tmp(j, pairs));
+    jit_end_for(j, &l);
 }

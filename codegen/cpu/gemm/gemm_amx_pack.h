@@ -16,4 +16,8 @@ typedef struct AmxPack {
  * (p_bf16), with zeros behind the last step.  Lines behind the last one are left as they are. */
 void amx_pack(Jit *j, const AmxPack *p, JitValue to, JitValue from, JitValue lines, JitValue steps);
 
+/* Of a line that is not paired, `steps` contiguous ones, a multiple of 32, to those of its squares;
+ * from: NULL: zeros. */
+void amx_pack_steps(Jit *j, JitValue to, JitValue from, int64_t steps);
+
 #endif

@@ -2,6 +2,7 @@
 #include "codegen/cpu/gemm/gemm_amx.h"
 
 #include "codegen/cpu/gemm/gemm_amx_layout.h"
+#include "codegen/cpu/gemm/gemm_image.h"
 #include "codegen/cpu/gemm/gemm_run.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
@@ -14,6 +15,8 @@ enum {
     BLOCK_BYTES = 512 * 1024,
     PARTIAL_BYTES = 256 * 1024,
     ROWS_MOST = 1024,
+    IMAGE_COLUMNS = 128, /* of more, rows of an image are packed for several runs: */
+    IMAGE_ROWS = 256,    /* with so few of them, runs are long */
     TASKS = 12,
     TASK_FLOPS_LEAST = 20000000,
     TASK_TILES_LEAST = 4
@@ -34,7 +37,8 @@ static int64_t rows_most(const Gemm *g)
 {
     int64_t bytes = g->k_blocks == 1 ? ONE_BLOCK_BYTES : BLOCK_BYTES;
     int64_t fit = bytes / (2 * g->k_block) / AMX_SIDE * AMX_SIDE;
-    return fit < ROWS_MOST ? fit : ROWS_MOST;
+    int64_t most = g->image.channels && g->n > IMAGE_COLUMNS ? IMAGE_ROWS : ROWS_MOST;
+    return fit < most ? fit : most;
 }
 
 /* Columns first: a panel of B is packed for all rows of a task. */
@@ -80,8 +84,11 @@ void gemm_amx_plan(Gemm *g, const Target *t)
     g->shape = (TileShape){AMX_SIDE, AMX_SIDE / 16};
     g->rows = (TileSplit){divide_up(g->m, AMX_SIDE), AMX_SIDE, 0};
     g->panels = divide_up(g->n, AMX_SIDE);
-    g->k_blocks = g->k <= ONE_BLOCK_STEPS ? 1 : divide_up(g->k, BLOCK_STEPS);
+    bool one = g->k <= ONE_BLOCK_STEPS && !g->image.channels;
+    g->k_blocks = one ? 1 : divide_up(g->k, BLOCK_STEPS);
     g->k_block = divide_up(divide_up(g->k, g->k_blocks), AMX_STEPS) * AMX_STEPS;
+    if (g->image.channels)
+        g->k_block = gemm_image_block(&g->image, BLOCK_STEPS);
     g->k_blocks = divide_up(g->k, g->k_block);
     g->private_partial = g->k_blocks > 1 && (epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);

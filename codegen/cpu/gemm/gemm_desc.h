@@ -5,12 +5,20 @@
 #define SCRIMP_CODEGEN_CPU_GEMM_GEMM_DESC_H
 
 #include "codegen/cpu/gemm/gemm_tile.h"
-#include "codegen/forms/product.h"
+#include "codegen/forms/convolution.h"
 
 enum {
     GEMM_A_PAD = 16,     /* floats behind a packed row or strip of A */
     GEMM_PACK_PANELS = 4 /* panels of B packed together */
 };
+
+/* Where A is an image [images, y.source, x.source, channels], its rows are the places of y.count
+ * times x.count windows, and a step is a channel of a place of a window (gemm_image.h). */
+typedef struct GemmImage {
+    int64_t channels; /* 0: A is a matrix */
+    ConvAxis y, x;
+    int64_t b_tap, b_origin; /* elements of B from a place to the next one; to the first one */
+} GemmImage;
 
 KERNEL_DESC_BEGIN
 typedef struct Gemm {
@@ -19,6 +27,7 @@ typedef struct Gemm {
     int64_t pairs; /* PRODUCT_PAIRS_STEPS where the sum is added by pairs (ir/product.h); else 0 */
     int64_t a_row, a_k, b_k, b_n; /* strides in elements; out is dense */
     int64_t batch[TYPE_MAX_RANK], a_batch[TYPE_MAX_RANK], b_batch[TYPE_MAX_RANK];
+    GemmImage image;
     int n_batch; /* outermost first */
     int a_buf, b_buf, out_buf;
     /* decided by gemm_plan */

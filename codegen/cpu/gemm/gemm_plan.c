@@ -3,7 +3,8 @@
 #include "codegen/cpu/gemm/gemm.h"
 
 #include "codegen/cpu/gemm/gemm_amx.h"
-#include "codegen/forms/product.h"
+#include "codegen/cpu/gemm/gemm_image.h"
+#include "ir/product.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 #include "runtime/abi.h"
@@ -128,7 +129,8 @@ static void swap_counts(int64_t *a, int64_t *b)
 static bool can_turn(const Gemm *g)
 {
     const Epilogue *e = &g->epilogue;
-    return g->batches == 1 && e->bias_buf < 0 && !e->body && e->out.dtype == DTYPE_F32;
+    return g->batches == 1 && !g->image.channels && e->bias_buf < 0 && !e->body &&
+           e->out.dtype == DTYPE_F32;
 }
 
 static void turn(Gemm *g)
@@ -196,6 +198,8 @@ static void plan_k(Gemm *g)
     g->k_block = product_k_block(g->k);
     int64_t unit = g->pairs ? g->pairs : g->chain ? g->chain : 1;
     g->k_block = divide_up(g->k_block, unit) * unit;
+    if (g->image.channels)
+        g->k_block = gemm_image_block(&g->image, PRODUCT_CHAIN);
     g->inner_chains = g->chain && g->chain < g->k_block;
     g->k_blocks = g->k_block ? divide_up(g->k, g->k_block) : 1;
 }

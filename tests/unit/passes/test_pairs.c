@@ -59,13 +59,19 @@ static const Case cases[] = {
                                              "{nhwc=true,hw=[4,4],dtype=\"bf16\"} : "
                                              "bf16[2,4,4,32]\n" OUT,
      2, 0, 0},
-    {"with a stride",
-     TWO("bf16[1,8,8,32]", "f32[1,1,32,16]") "  %y = conv2d %a, %b "
-                                             "{stride=[2,2],nhwc=true,dtype=\"bf16\"} : "
-                                             "bf16[1,4,4,16]\n" OUT,
-     0, 0, 0},
     {"by 3x3",
      TWO("bf16[1,6,6,32]", "f32[3,3,32,16]") "  %y = conv2d %a, %b {nhwc=true,dtype=\"bf16\"} : "
+                                             "bf16[1,4,4,16]\n" OUT,
+     1, 0, 0},
+    {"with a stride, and a gradient that has none",
+     TWO("bf16[1,8,8,32]", "f32[1,1,32,32]") "  %h = conv2d %a, %b "
+                                             "{stride=[2,2],nhwc=true,dtype=\"bf16\"} : "
+                                             "bf16[1,4,4,32]\n"
+                                             "  %y = conv2d_dgrad %h, %b {stride=[2,2],nhwc=true,"
+                                             "hw=[8,8],dtype=\"bf16\"} : bf16[1,8,8,32]\n" OUT,
+     1, 0, 0},
+    {"channels that do not fill registers",
+     TWO("bf16[1,6,6,48]", "f32[3,3,48,16]") "  %y = conv2d %a, %b {nhwc=true,dtype=\"bf16\"} : "
                                              "bf16[1,4,4,16]\n" OUT,
      0, 0, 0},
     {"chains of its own",

@@ -101,7 +101,8 @@ static bool check_winograd(Verifier *v, const Node *n)
 static bool check_pairs(Verifier *v, const Node *n)
 {
     ProductSides sides;
-    if (!node_attr(n, ATTR_pairs) || (product_sides(v->g, n, &sides) && !node_attr(n, ATTR_chain)))
+    if (!node_attr(n, ATTR_pairs) || (product_sides(v->g, n, &sides) && !node_attr(n, ATTR_chain) &&
+                                      !node_attr(n, ATTR_library)))
         return true;
     return fault(v, "%s: its sum cannot be added by pairs", node_label(v, n));
 }

@@ -23,8 +23,10 @@ static bool has_sides(const Graph *g, const Node *n)
 /* A term of a sum of products of few rows, which pass sums makes one product. */
 static bool is_term(const Graph *g, const Node *n, const bool *added)
 {
-    return n->op == OP_matmul && node_flag(n, ATTR_ta) && !node_flag(n, ATTR_tb) &&
-           value_type(g, n->in[0])->dim[0] < PRODUCT_CHAIN && added[n->out[0]];
+    const Type *a = value_type(g, n->in[0]);
+    return n->op == OP_matmul && node_flag(n, ATTR_ta) && !node_flag(n, ATTR_tb) && a->rank == 2 &&
+           a->dim[0] <= PRODUCT_CHAIN && value_type(g, n->out[0])->dtype == DTYPE_F32 &&
+           added[n->out[0]];
 }
 
 /* Values that an addition reads. */

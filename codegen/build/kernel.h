@@ -86,6 +86,7 @@ typedef struct Call {
     NodeId node;
     bool contract; /* FMA contraction allowed (matrix products); else the kernel is compiled with
                       -ffp-contract=off */
+    bool amx;      /* it uses matrix registers, for which a process has to ask */
 } Call;
 
 /* What a rule fills in, with room for buffers. */
@@ -100,7 +101,7 @@ typedef struct CallDraft {
     int n_bufs;
     CallBuf buf[CALL_MAX_BUFS];
     double flops, bytes;
-    bool contract;
+    bool contract, amx;
 } CallDraft;
 
 typedef struct Lowering Lowering;

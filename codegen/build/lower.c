@@ -51,6 +51,7 @@ void lower_call(Lowering *l, CallDraft draft)
                  .label = draft.label,
                  .emit = draft.emit,
                  .text = draft.text,
+                 .amx = draft.amx,
                  .library = draft.library,
                  .problem = l->problem,
                  .desc = draft.desc,

@@ -324,12 +324,20 @@ static void end_loops(Jit *j, const Loops *l, JitValue depth, JitValue ends, Jit
     jit_end_for(j, &ended);
 }
 
+static bool uses_amx(const StepProgram *p)
+{
+    bool uses = false;
+    for (int i = 0; i < p->n_calls; i++)
+        uses = uses || p->calls[i].amx;
+    return uses;
+}
+
 void step_emit(Jit *j, const StepProgram *p)
 {
     const JitTypes *t = jit_types(j);
     const bool looping = p->has_loops;
     jit_export_begin(j, p->symbol, 1, &t->p_char);
-    if (p->target->amx && p->backend->linked)
+    if (uses_amx(p))
         amx_ask_permission(j);
     JitValue ctx = jit_param(j, 0), words = call_table(j, p), kernels = kernel_table(j, p);
     JitValue arena = context_field(j, ctx, offsetof(ScrimpContext, arena), t->i64);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* conv2d, its gradients, and deconv2d, which is a data gradient: their geometry, and the order of
  * every sum.  The form is chosen by the sizes alone, so that every backend that keeps to the order
- * has the same bits, on every processor whose steps are fused multiply-adds.
+ * has the same bits, on every processor whose steps are fused multiply-adds.  By pairs
+ * (ir/product.h) it is another order.
  *
  * CONV_PRODUCT: a matrix product, product.h.
  *

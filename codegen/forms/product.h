@@ -21,7 +21,7 @@ Product product_of(const MatrixNode *m);
 
 /* The order of a sum over k: chains of product_k_block(k) multiply-adds, each from zero, whose
  * results are added in order.  Every backend that promises the same bits keeps to it.  Where the
- * node has chains of its own, what they give is added just so. */
+ * node has chains of its own, what they give is added just so; by pairs: ir/product.h. */
 int64_t product_k_block(int64_t k);
 
 #endif

@@ -28,9 +28,10 @@ void amx_end(Jit *j)
     jit_asm_void(j, "tilerelease", 0, NULL, NULL);
 }
 
-/* arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA), number 158 of Linux's system calls.  Its
- * answer is known: the machine has the registers that the step is compiled for.  The registers that
- * it changes are saved below the 128 bytes that a function may use without saying so. */
+/* arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA), number 158 of Linux's system calls.  Where
+ * the system says no - a thread has an alternate signal stack that is too small for the registers -
+ * the first kernel that uses them ends the process with SIGILL.  The registers that the call
+ * changes are saved below the 128 bytes that a function may use without saying so. */
 void amx_ask_permission(Jit *j)
 {
     jit_asm_void(j,

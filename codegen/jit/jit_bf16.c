@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* bf16 is the upper half of an f32.  AVX-512's own conversion is not used: it takes small numbers
- * for 0. */
+/* bf16 is the upper half of an f32.  AVX-512's own conversion takes small numbers for 0: only
+ * factors of products are made so (jit_amx.c). */
 #include "codegen/jit/jit_bf16.h"
 #include "codegen/jit/jit_math_internal.h"
 

@@ -16,8 +16,9 @@
 
 /* Keys of the settings that are no fields of the train section. */
 static const char OPTIONS[] = "options", MODEL[] = "model", EXAMPLES[] = "examples",
-                  OVERFIT[] = "overfit", DENORMALS[] = "keep_denormals", LEFT_OUT[] = "left_out",
-                  NETWORK[] = "network", METRICS[] = "metrics", NONE[] = "none";
+                  OVERFIT[] = "overfit", DENORMALS[] = "keep_denormals", EXACT[] = "exact",
+                  LEFT_OUT[] = "left_out", NETWORK[] = "network", METRICS[] = "metrics",
+                  NONE[] = "none";
 
 /* Fields that a run keeps: the optimizer's state, and what decides which numbers a step sees.  All
  * others of the train section may change. */
@@ -145,6 +146,9 @@ json_t *resume_settings(Cli *cli, const Ast *ast, const Program *program, const 
         put(settings, OVERFIT, "true");
     if (cli->run.keep_denormals)
         put(settings, DENORMALS, "true");
+    const char *precision = program->graph->train.precision;
+    if (cli->build.exact && precision && strcmp(precision, "bf16") == 0)
+        put(settings, EXACT, "true");
     put_model(cli, ast, settings);
     return settings;
 }

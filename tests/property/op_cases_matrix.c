@@ -290,8 +290,9 @@ static void op_conv_tiles(OpCase *c, OpKind op)
     attrs_int(&v.attrs, ATTR_nhwc, 1);
     op_normal(c, op == OP_conv2d ? op_conv_input(&v) : op_conv_output(&v));
     op_normal(c, op_filter(&v));
+    const int64_t hw[] = {v.h, v.w};
     if (op == OP_conv2d_dgrad)
-        attrs_ints(&v.attrs, ATTR_hw, (const int64_t[]){v.h, v.w}, 2);
+        attrs_ints(&v.attrs, ATTR_hw, hw, 2);
     op_done(c, op, &v.attrs);
 }
 
@@ -503,16 +504,18 @@ static void op_pairs_window(OpCase *c, OpKind op)
         op_conv_sizes(c, &v);
         v.groups = 1;
         v.nhwc = true;
-        v.in = op == OP_conv2d ? 32 * op_int(c, 1, 9) : op_dim(c);
-        v.out = op == OP_conv2d ? op_dim(c) : 32 * op_int(c, 1, 9);
+        int64_t channels = 32 * (op_int(c, 0, 3) ? op_int(c, 1, 9) : 17);
+        v.in = op == OP_conv2d ? channels : op_dim(c);
+        v.out = op == OP_conv2d ? op_dim(c) : channels;
     } while (!op_conv_fits(&v) || (op == OP_conv2d_dgrad && v.stride[0] * v.stride[1] > 1));
     attrs_int(&v.attrs, ATTR_groups, 1);
     attrs_int(&v.attrs, ATTR_nhwc, 1);
     attrs_int(&v.attrs, ATTR_pairs, 1);
     op_normal(c, op == OP_conv2d ? op_conv_input(&v) : op_conv_output(&v));
     op_normal(c, op_filter(&v));
+    const int64_t hw[] = {v.h, v.w};
     if (op == OP_conv2d_dgrad)
-        attrs_ints(&v.attrs, ATTR_hw, (const int64_t[]){v.h, v.w}, 2);
+        attrs_ints(&v.attrs, ATTR_hw, hw, 2);
     op_done(c, op, &v.attrs);
 }
 

@@ -395,6 +395,7 @@ int main(void)
 {
     Target here = *target_find(NULL);
     here.l2_bytes = 1024 * 1024; /* on every machine: the cases' sizes are around it */
+    here.amx = false;            /* products by matrix registers have no variants */
     int others = sample_number("SCRIMP_TARGETS", 0);
     test_target(&here, here.vector_registers >= 16);
     for (const char *const *name = target_names(); *name && others > 0; name++)

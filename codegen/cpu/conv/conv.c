@@ -297,6 +297,8 @@ static ConvForm form_of(const MatrixNode *m, const ConvGeometry *q, ConvPart par
 static void lower_image(const MatrixNode *m, const ConvGeometry *q, ConvPart part, const char *what)
 {
     bool forward = part == CONV_FORWARD;
+    if (part == CONV_WGRAD)
+        BUG("a weight gradient by pairs that is no product");
     Gemm *g = POOL_NEW(m->l->pool, Gemm);
     *g = (Gemm){.n = forward ? q->k : q->c,
                 .pairs = PRODUCT_PAIRS_STEPS,
@@ -322,6 +324,7 @@ static void lower_image(const MatrixNode *m, const ConvGeometry *q, ConvPart par
     g->epilogue = matrix_epilogue(m, &call, 2);
     call.label = conv_label(m->l->pool, what, q);
     call.bytes = matrix_bytes(m);
+    call.flops = conv_flops(q);
     gemm_lower(m->l, g, &call, what);
 }
 

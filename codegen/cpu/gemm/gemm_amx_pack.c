@@ -89,6 +89,16 @@ static void pack_square(const PackEmit *e, JitValue line, JitValue step)
                            jit_tmp(j, jit_bitcast(j, row[i], jit_types(j)->vi)));
 }
 
+/* As the conversion of whole vectors does, before it rounds. */
+static void flush_denormal(Jit *j, JitVar x)
+{
+    JitIf below = jit_if(j, jit_compare(j, JIT_LT, jit_get(x), jit_f32(j, 0x1p-126)));
+    JitIf above = jit_if(j, jit_compare(j, JIT_GT, jit_get(x), jit_f32(j, -0x1p-126)));
+    jit_set(j, x, jit_mul(j, jit_get(x), jit_f32(j, 0)));
+    jit_end_if(j, &above);
+    jit_end_if(j, &below);
+}
+
 /* Lines and steps of less than a square, one by one. */
 static void pack_rest(const PackEmit *e, JitValue line0, JitValue line1, JitValue step0,
                       JitValue step1)
@@ -104,6 +114,7 @@ static void pack_rest(const PackEmit *e, JitValue line0, JitValue line1, JitValu
     JitIf inside = jit_if(j, jit_compare(j, JIT_LT, jit_index(&s), step1));
     jit_set(j, x, jit_load(j, source(e, jit_index(&l), jit_index(&s)), jit_i64(j, 0)));
     jit_end_if(j, &inside);
+    flush_denormal(j, x);
     jit_store(j, e->to, target_at(e, jit_index(&l), jit_index(&s)), jit_get(x));
     jit_end_for(j, &s);
     jit_end_for(j, &l);

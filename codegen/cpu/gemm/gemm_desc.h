@@ -41,7 +41,7 @@ typedef struct Gemm {
     bool pack_a;
     bool direct_b;        /* whole panels are read in place */
     bool private_partial; /* sums between K blocks stay in scratch */
-    bool a_bf16, b_bf16;  /* element types; packed panels are f32 */
+    bool a_bf16, b_bf16;  /* element types; packed panels are f32, but for matrix registers */
     bool no_prefetch;     /* of what tiles or packing read next */
     bool inner_chains;    /* several to a block of K; else a block is one */
     bool turned;          /* A, B, m and n have changed places: columns of the result are dense */

@@ -378,6 +378,18 @@ void pack_zero(Jit *j, JitValue to, JitValue n)
     jit_call_void(j, f, 2, args);
 }
 
+/* x, or 0 with its sign in the place of a denormal number, which may round up to one that is none.
+ */
+static JitValue flushed(Jit *j, JitValue x)
+{
+    const JitTypes *t = jit_types(j);
+    JitValue bits = jit_tmp(j, jit_bitcast(j, x, t->vi));
+    JitValue sign = jit_tmp(j, jit_and(j, bits, jit_tmp(j, jit_vi(j, INT32_MIN))));
+    JitValue zero = jit_tmp(j, jit_bitcast(j, sign, t->vf));
+    JitValue least = jit_tmp(j, jit_vf(j, 0x1p-126));
+    return jit_vchoose(j, JIT_LT, jit_tmp(j, jit_vabs(j, x)), least, zero, x);
+}
+
 void pack_round(Jit *j, JitValue to, JitValue n)
 {
     const JitTypes *t = jit_types(j);
@@ -387,7 +399,7 @@ void pack_round(Jit *j, JitValue to, JitValue n)
         f = jit_function_begin(j, "pack_round", t->none, 2, types);
         JitLoop l = jit_for(j, jit_i64(j, 0), jit_param(j, 1), jit_lanes(j), "v");
         JitValue at = jit_index(&l), x = jit_vload(j, jit_param(j, 0), at);
-        jit_vstore(j, jit_param(j, 0), at, jit_vround_bf16(j, x));
+        jit_vstore(j, jit_param(j, 0), at, jit_vround_bf16(j, flushed(j, x)));
         jit_end_for(j, &l);
         jit_function_end(j);
     }

@@ -51,7 +51,8 @@ void pack_strips(Jit *j, const PackStrips *p, JitValue to, JitValue from, JitVal
  */
 void pack_transpose(Jit *j, JitValue *row);
 
-/* Each of n floats becomes the nearest bf16; up to a vector behind them, too. */
+/* Each of n floats becomes the nearest bf16, a denormal number 0; up to a vector behind them, too.
+ */
 void pack_round(Jit *j, JitValue to, JitValue n);
 
 /* to[i] = 0 for i < n. */

@@ -61,8 +61,9 @@ static uint16_t rounded(float x)
 /* Element i of an operand, as a product by pairs reads it. */
 static float factor(const char *data, bool bf16, int64_t i)
 {
+    float x = bf16 ? 0 : ((const float *)(const void *)data)[i];
     if (!bf16)
-        return from_bits((uint32_t)rounded(((const float *)(const void *)data)[i]) << 16);
+        return fabsf(x) < 0x1p-126f ? copysignf(0, x) : from_bits((uint32_t)rounded(x) << 16);
     return from_bits((uint32_t)((const uint16_t *)(const void *)data)[i] << 16);
 }
 
@@ -117,13 +118,16 @@ static void compare(const PairsCase *c, const Target *t, const float *a, const f
         }
 }
 
-/* One in eight is tiny, so that products and sums are denormal numbers, which are 0. */
-static void fill(Random *random, char *data, bool bf16, int64_t n)
+/* One in eight is tiny.  small: all are so small that products and sums are denormal numbers, which
+ * are 0, and some are denormal themselves, just below what they would be rounded up to. */
+static void fill(Random *random, char *data, bool bf16, bool small, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         float x = (float)random_below(random, 65537) * 0x1p-16f - 0.5f;
         if (random_below(random, 8) == 0)
             x = ldexpf(x, -(int)random_below(random, 80));
+        if (small)
+            x = random_below(random, 16) ? x * 0x1p-62f : from_bits(0x007fc000);
         if (bf16)
             ((uint16_t *)(void *)data)[i] = rounded(x);
         else
@@ -142,8 +146,8 @@ static void check_case(const PairsCase *c, uint64_t seed)
         Graph *g = product(pool, c);
         KernelRun *r = run_new(pool, g, t);
         if (r) {
-            fill(&random, r->data[0], c->a_bf16, c->batch * c->rows * c->steps);
-            fill(&random, r->data[1], c->b_bf16, c->batch * c->columns * c->steps);
+            fill(&random, r->data[0], c->a_bf16, seed % 3 == 0, c->batch * c->rows * c->steps);
+            fill(&random, r->data[1], c->b_bf16, seed % 3 == 0, c->batch * c->columns * c->steps);
             run_all(r, 3, true);
             for (int64_t i = 0; i < c->batch; i++) {
                 float *a = factors(pool, r->data[0], c->a_bf16, !c->ta, i * c->rows * c->steps,

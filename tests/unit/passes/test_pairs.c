@@ -74,6 +74,18 @@ static const Case cases[] = {
      TWO("bf16[1,6,6,48]", "f32[3,3,48,16]") "  %y = conv2d %a, %b {nhwc=true,dtype=\"bf16\"} : "
                                              "bf16[1,4,4,16]\n" OUT,
      0, 0, 0},
+    {"the longest terms of a sum",
+     TWO("bf16[256,16]",
+         "bf16[256,16]") "  %p = matmul %a, %b {ta=true,dtype=\"f32\"} : f32[16,16]\n"
+                         "  %q = matmul %b, %a {ta=true,dtype=\"f32\"} : f32[16,16]\n"
+                         "  %y = add %p, %q : f32[16,16]\n" OUT,
+     0, 0, 0},
+    {"longer ones",
+     TWO("bf16[257,16]",
+         "bf16[257,16]") "  %p = matmul %a, %b {ta=true,dtype=\"f32\"} : f32[16,16]\n"
+                         "  %q = matmul %b, %a {ta=true,dtype=\"f32\"} : f32[16,16]\n"
+                         "  %y = add %p, %q : f32[16,16]\n" OUT,
+     2, 0, 0},
     {"chains of its own",
      TWO("bf16[64,16]",
          "bf16[64,16]") "  %y = matmul %a, %b {ta=true,chain=32,dtype=\"f32\"} : f32[16,16]\n" OUT,

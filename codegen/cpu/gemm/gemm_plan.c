@@ -318,8 +318,7 @@ static bool fits_scratch(const Gemm *g, const Target *t)
     if (g->pack_a)
         floats += packed_a_floats(g, rows);
     if (g->private_partial)
-        floats += (rows + GEMM_A_PAD) * divide_up(g->panels * g->run_groups, g->panel_groups) *
-                  panel_floats(g, t);
+        floats += rows * divide_up(g->panels * g->run_groups, g->panel_groups) * panel_floats(g, t);
     return floats * 4 <= SCRIMP_SCRATCH_BYTES;
 }
 

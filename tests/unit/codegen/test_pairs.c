@@ -188,6 +188,7 @@ int main(void)
         {1, 40, 50, 2100, true, false, false, true, false}, /* in the result */
         {1, 70, 33, 1030, true, true, true, false, false},
         {1, 20, 260, 650, true, false, false, true, true},
+        {1, 4, 16384, 300, true, false, false, true, true}, /* sums of few rows fill scratch */
         {1, 1100, 64, 64, true, false, false, false, true}, /* several blocks of rows */
         {1, 96, 500, 96, true, true, true, false, false},
     };

@@ -6,8 +6,7 @@ static bool is_conv(const Node *n)
     return n->op == OP_conv2d || n->op == OP_conv2d_dgrad || n->op == OP_conv2d_wgrad;
 }
 
-/* Every pixel of one image meets that of the other alone. */
-static bool is_pointwise(const Graph *g, const Node *n)
+bool conv_is_pointwise(const Graph *g, const Node *n)
 {
     const Type *w = value_type(g, n->op == OP_conv2d_wgrad ? n->out[0] : n->in[1]);
     bool plain = node_flag(n, ATTR_nhwc) && node_int(n, ATTR_groups, 1) == 1 && w->dim[0] == 1 &&
@@ -44,8 +43,8 @@ static ProductSides sides_of_conv(const Graph *g, const Node *n)
 bool product_sides(const Graph *g, const Node *n, ProductSides *out)
 {
     *out = (ProductSides){0};
-    bool conv =
-        is_conv(n) && !node_attr(n, ATTR_winograd) && (is_pointwise(g, n) || has_windows(g, n));
+    bool conv = is_conv(n) && !node_attr(n, ATTR_winograd) &&
+                (conv_is_pointwise(g, n) || has_windows(g, n));
     if (conv)
         *out = sides_of_conv(g, n);
     if (n->op != OP_matmul && n->op != OP_linear)

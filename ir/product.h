@@ -16,6 +16,10 @@
 enum { PRODUCT_CHAIN = 256 };
 enum { PRODUCT_PAIRS_STEPS = 32 };
 
+/* A convolution (NHWC), or a gradient of one, by 1x1 without stride, padding or groups: every pixel
+ * of one image meets that of the other alone. */
+bool conv_is_pointwise(const Graph *g, const Node *n);
+
 /* Sides of one matrix of a product. */
 typedef struct ProductSides {
     int64_t rows, columns, steps;

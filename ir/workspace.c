@@ -5,6 +5,7 @@
 #include "ir/attention.h"
 #include "ir/conv_columns.h"
 #include "ir/op_rules.h"
+#include "ir/product.h"
 #include "ir/support/divide.h"
 #include "ir/winograd.h"
 
@@ -61,16 +62,6 @@ static bool has_narrow_groups(const Graph *g, const Node *wgrad)
            (width == 1 || (width <= NARROW_GROUP && c % DEPTHWISE_PAD == 0));
 }
 
-bool conv_wgrad_is_product(const Graph *g, const Node *n)
-{
-    const Type *dw = value_type(g, n->out[0]);
-    bool plain =
-        node_flag(n, ATTR_nhwc) && dw->dim[0] * dw->dim[1] == 1 && node_int(n, ATTR_groups, 1) == 1;
-    for (int i = 0; i < 2; i++)
-        plain &= node_ints_at(n, ATTR_stride, i, 1) == 1 && !node_ints_at(n, ATTR_padding, i, 0);
-    return plain;
-}
-
 /* Partial results take at most a quarter of what is read anyway when there are few channels, whose
  * images are the largest of a model; else so little that the plan hardly notices. */
 int64_t conv_wgrad_chunks(const Graph *g, const Node *n)
@@ -81,7 +72,7 @@ int64_t conv_wgrad_chunks(const Graph *g, const Node *n)
     }
     const Type *dy = value_type(g, n->in[1]), *dw = value_type(g, n->out[0]);
     bool depthwise = has_narrow_groups(g, n) && dw->dim[2] == 1;
-    if (!node_flag(n, ATTR_nhwc) || depthwise || conv_wgrad_is_product(g, n))
+    if (!node_flag(n, ATTR_nhwc) || depthwise || conv_is_pointwise(g, n))
         return 1;
     int64_t part = dw->dim[2] <= 4 ? 4 : 64;
     int64_t partial = times(part, times(WGRAD_CHUNKS, type_bytes(dw)));

@@ -28,9 +28,6 @@ enum { DEPTHWISE_CHUNKS = 32, DEPTHWISE_PAD = 16, NARROW_GROUP = 8 };
  * no workspace. */
 enum { WGRAD_CHUNKS = 16 };
 int64_t conv_wgrad_chunks(const Graph *g, const Node *n);
-/* A weight gradient (NHWC) of a 1x1 kernel without stride, padding or groups: one matrix product.
- */
-bool conv_wgrad_is_product(const Graph *g, const Node *n);
 
 /* lrn keeps the channels of a vector of pixels, with half a window of zeros on both sides, in a
  * thread's scratch memory, three times for the gradient. */

@@ -7,8 +7,8 @@
  *
  * Random numbers depend on nothing but their key and place: where several operations read them,
  * each draws them itself, and they are no tensor. */
+#include "ir/product.h"
 #include "ir/support/bitset.h"
-#include "ir/workspace.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -48,8 +48,7 @@ static bool may_start_group(const Graph *g, NodeId id)
         return false;
     return class_of(g, id) == OP_CLASS_POINT ||
            (class_of(g, id) == OP_CLASS_MATRIX &&
-            (n->op != OP_conv2d_wgrad ||
-             (g->train.rule.gradient_free && conv_wgrad_is_product(g, n))));
+            (n->op != OP_conv2d_wgrad || (g->train.rule.gradient_free && conv_is_pointwise(g, n))));
 }
 
 static void note_positions(Fuser *f)

@@ -56,6 +56,14 @@ static inline JitValue take_digit(Jit *j, JitValue *rest, int64_t size)
     return d;
 }
 
+/* 0 <= at < size, as an i32. */
+static inline JitValue inside(Jit *j, JitValue at, int64_t size)
+{
+    JitType i32 = jit_types(j)->i32;
+    return jit_and(j, jit_cast(j, jit_compare(j, JIT_GE, at, jit_i64(j, 0)), i32),
+                   jit_cast(j, jit_compare(j, JIT_LT, at, jit_i64(j, size)), i32));
+}
+
 /* Buffer i of the kernel, as floats. */
 static inline JitValue buf_f32(Jit *j, int i)
 {

@@ -276,6 +276,17 @@ void op_conv2d_wgrad(OpCase *c)
     op_done(c, OP_conv2d_wgrad, &v.attrs);
 }
 
+/* The convolution, or its data gradient. */
+static void op_conv_of(OpCase *c, OpKind op, OpConv *v)
+{
+    const int64_t hw[] = {v->h, v->w};
+    op_normal(c, op == OP_conv2d ? op_conv_input(v) : op_conv_output(v));
+    op_normal(c, op_filter(v));
+    if (op == OP_conv2d_dgrad)
+        attrs_ints(&v->attrs, ATTR_hw, hw, 2);
+    op_done(c, op, &v->attrs);
+}
+
 /* As many: 3 x 3 taps of 3 channels, to 64 or back. */
 static void op_conv_tiles(OpCase *c, OpKind op)
 {
@@ -288,12 +299,7 @@ static void op_conv_tiles(OpCase *c, OpKind op)
     v.out = 67 - v.in;
     attrs_ints(&v.attrs, ATTR_padding, v.padding, 2);
     attrs_int(&v.attrs, ATTR_nhwc, 1);
-    op_normal(c, op == OP_conv2d ? op_conv_input(&v) : op_conv_output(&v));
-    op_normal(c, op_filter(&v));
-    const int64_t hw[] = {v.h, v.w};
-    if (op == OP_conv2d_dgrad)
-        attrs_ints(&v.attrs, ATTR_hw, hw, 2);
-    op_done(c, op, &v.attrs);
+    op_conv_of(c, op, &v);
 }
 
 static void op_conv2d_tiles(OpCase *c)
@@ -511,12 +517,7 @@ static void op_pairs_window(OpCase *c, OpKind op)
     attrs_int(&v.attrs, ATTR_groups, 1);
     attrs_int(&v.attrs, ATTR_nhwc, 1);
     attrs_int(&v.attrs, ATTR_pairs, 1);
-    op_normal(c, op == OP_conv2d ? op_conv_input(&v) : op_conv_output(&v));
-    op_normal(c, op_filter(&v));
-    const int64_t hw[] = {v.h, v.w};
-    if (op == OP_conv2d_dgrad)
-        attrs_ints(&v.attrs, ATTR_hw, hw, 2);
-    op_done(c, op, &v.attrs);
+    op_conv_of(c, op, &v);
 }
 
 static void op_conv2d_windows(OpCase *c)

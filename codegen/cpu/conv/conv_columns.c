@@ -63,14 +63,6 @@ static void set_pixel(Jit *j, Columns *e, JitValue pixel, int64_t height, int64_
     e->row = pixel;
 }
 
-/* 0 <= at < size, as an i32. */
-static JitValue inside(Jit *j, JitValue at, int64_t size)
-{
-    JitType i32 = jit_types(j)->i32;
-    return jit_and(j, jit_cast(j, jit_compare(j, JIT_GE, at, jit_i64(j, 0)), i32),
-                   jit_cast(j, jit_compare(j, JIT_LT, at, jit_i64(j, size)), i32));
-}
-
 static void copy_vector(Jit *j, Lanes v, void *user)
 {
     const Columns *e = user;

@@ -49,7 +49,7 @@ static void zero_steps_of_a(const GemmEmit *e, JitValue rows)
 }
 
 /* Steps of a window's place in a row of A (GemmImagePut). */
-static void put_piece(void *user, JitValue row, JitValue step, JitValue from, int64_t piece)
+static void put_piece(const void *user, JitValue row, JitValue step, JitValue from, int64_t piece)
 {
     const GemmEmit *e = user;
     Jit *j = e->j;
@@ -70,8 +70,7 @@ void gemm_pack_a(const GemmEmit *e)
     PackStrips strips = {e->g->rows, tile_rows_most(&e->g->rows), gemm_packed_a_stride(e->g),
                          e->g->a_k};
     if (e->g->image.channels) {
-        GemmEmit copy = *e;
-        gemm_image_pack(j, e->g, e->run.a, e->run.row0, rows, e->k0, e->steps, put_piece, &copy);
+        gemm_image_pack(j, e->g, e->run.a, e->run.row0, rows, e->k0, e->steps, put_piece, e);
     } else if (gemm_packs_strips(e->g))
         pack_strips(j, &strips, e->packed_a, gemm_a_in_place(e, jit_i64(j, 0)), e->steps,
                     e->run.tile0, e->run.tile1);

@@ -47,7 +47,7 @@ static void plan_scratch(AmxEmit *e)
 /* --- what is packed --- */
 
 /* Steps of a window's place in a row of A (GemmImagePut). */
-static void put_piece(void *user, JitValue row, JitValue step, JitValue from, int64_t piece)
+static void put_piece(const void *user, JitValue row, JitValue step, JitValue from, int64_t piece)
 {
     const AmxEmit *e = user;
     Jit *j = e->j;
@@ -66,8 +66,7 @@ static void pack_a(const AmxEmit *e)
     JitValue end = jit_mul(j, e->run.tile1, jit_i64(j, AMX_SIDE));
     JitValue rows = jit_tmp(j, jit_sub(j, jit_min_i64(j, end, jit_i64(j, g->m)), e->run.row0));
     if (g->image.channels) {
-        AmxEmit copy = *e;
-        gemm_image_pack(j, g, e->run.a, e->run.row0, rows, e->k0, e->steps, put_piece, &copy);
+        gemm_image_pack(j, g, e->run.a, e->run.row0, rows, e->k0, e->steps, put_piece, e);
         return;
     }
     AmxPack p = {.line = g->a_row, .step = g->a_k, .squares = amx_squares(g)};

@@ -27,12 +27,6 @@ bool gemm_amx_takes(const Gemm *g, const Target *t)
     return t->amx && g->pairs && (g->a_k == 1 || g->a_row == 1) && (g->b_k == 1 || g->b_n == 1);
 }
 
-static double task_flops(const Gemm *g)
-{
-    return 2 * (double)g->m * (double)g->n * (double)g->k /
-           (double)(g->row_blocks * g->panel_groups);
-}
-
 static int64_t rows_most(const Gemm *g)
 {
     int64_t bytes = g->k_blocks == 1 ? ONE_BLOCK_BYTES : BLOCK_BYTES;
@@ -47,7 +41,7 @@ static void plan_tasks(Gemm *g)
     g->row_blocks = divide_up(g->rows.tiles, rows_most(g) / AMX_SIDE);
     g->panel_groups = 1;
     while (g->batches * g->row_blocks * g->panel_groups < TASKS &&
-           task_flops(g) > TASK_FLOPS_LEAST) {
+           gemm_task_flops(g) > TASK_FLOPS_LEAST) {
         int64_t wanted = divide_up(TASKS, g->batches * g->row_blocks);
         if (g->panel_groups < g->panels && g->panel_groups < wanted)
             g->panel_groups = g->panels < wanted ? g->panels : wanted;
@@ -92,7 +86,6 @@ void gemm_amx_plan(Gemm *g, const Target *t)
     g->k_blocks = divide_up(g->k, g->k_block);
     g->private_partial = g->k_blocks > 1 && (epilogue_may_alias(&g->epilogue) ||
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
-    g->pack_a = true;
     plan_tasks(g);
     plan_runs(g, t);
     if (scratch_bytes(g) > SCRIMP_SCRATCH_BYTES)

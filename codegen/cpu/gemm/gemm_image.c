@@ -35,16 +35,8 @@ static Window window_of(Jit *j, const GemmImage *i, JitValue row)
     return w;
 }
 
-/* 0 <= at < size, as an i32. */
-static JitValue inside(Jit *j, JitValue at, int64_t size)
-{
-    JitType i32 = jit_types(j)->i32;
-    return jit_and(j, jit_cast(j, jit_compare(j, JIT_GE, at, jit_i64(j, 0)), i32),
-                   jit_cast(j, jit_compare(j, JIT_LT, at, jit_i64(j, size)), i32));
-}
-
 static void put_piece(Jit *j, const Gemm *g, JitValue a, const Window *w, JitValue row, JitValue k,
-                      JitValue step, GemmImagePut *put, void *user)
+                      JitValue step, GemmImagePut *put, const void *user)
 {
     const GemmImage *i = &g->image;
     int64_t piece = gemm_image_piece(g);
@@ -66,7 +58,7 @@ static void put_piece(Jit *j, const Gemm *g, JitValue a, const Window *w, JitVal
 }
 
 void gemm_image_pack(Jit *j, const Gemm *g, JitValue a, JitValue row0, JitValue rows, JitValue k0,
-                     JitValue steps, GemmImagePut *put, void *user)
+                     JitValue steps, GemmImagePut *put, const void *user)
 {
     JitLoop r = jit_for(j, jit_i64(j, 0), rows, 1, "row");
     JitValue row = jit_tmp(j, jit_index(&r));

@@ -13,10 +13,11 @@ int64_t gemm_image_block(const GemmImage *x, int64_t most);
 int64_t gemm_image_piece(const Gemm *g);
 
 /* Puts `piece` steps of a row, from `step` of the block of K on; from: NULL: zeros. */
-typedef void GemmImagePut(void *user, JitValue row, JitValue step, JitValue from, int64_t piece);
+typedef void GemmImagePut(const void *user, JitValue row, JitValue step, JitValue from,
+                          int64_t piece);
 /* Rows [row0, row0 + rows) of A, `steps` from k0 on; a: its first element. */
 void gemm_image_pack(Jit *j, const Gemm *g, JitValue a, JitValue row0, JitValue rows, JitValue k0,
-                     JitValue steps, GemmImagePut *put, void *user);
+                     JitValue steps, GemmImagePut *put, const void *user);
 
 /* B's element (k, column), as an offset from its first one; k begins a piece. */
 JitValue gemm_image_b(Jit *j, const Gemm *g, JitValue k, JitValue column);

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/gemm/gemm_amx.h"
 #include "codegen/cpu/gemm/gemm_image.h"
+#include "codegen/cpu/gemm/gemm_run.h"
 #include "ir/product.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
@@ -214,12 +215,6 @@ static int64_t packed_a_floats(const Gemm *g, int64_t rows)
     return (rows + GEMM_A_PAD) * (g->k_block + GEMM_A_PAD) + 64;
 }
 
-static double task_flops(const Gemm *g)
-{
-    return 2 * (double)g->m * (double)g->n * (double)g->k /
-           (double)(g->row_blocks * g->panel_groups);
-}
-
 /* Rows of a task whose sums of all columns fit into scratch beside the packed A, which is packed
  * again for every run; 0: they are too few to share panels of B, or all may stay in the result. */
 static int64_t rows_of_one_run(const Gemm *g, const Target *t)
@@ -292,7 +287,7 @@ static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
     g->row_blocks = divide_up(g->m, one_run && one_run < most ? one_run : most);
     g->panel_groups = 1;
     while (g->batches * g->row_blocks * g->panel_groups < v->tasks &&
-           task_flops(g) > TASK_FLOPS_LEAST) {
+           gemm_task_flops(g) > TASK_FLOPS_LEAST) {
         int64_t rows = g->m / g->row_blocks, columns = g->n / g->panel_groups;
         bool more_rows = g->rows.tiles >= 2 * TASK_TILES_LEAST * g->row_blocks;
         bool more_groups = g->panels >= 2 * g->panel_groups;
@@ -304,7 +299,7 @@ static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
             break;
     }
     while (g->batches * g->row_blocks * g->panel_groups < TASKS_LEAST &&
-           task_flops(g) > TASK_FLOPS_LEAST && split_further(g))
+           gemm_task_flops(g) > TASK_FLOPS_LEAST && split_further(g))
         ;
     if (g->row_blocks > g->rows.tiles)
         g->row_blocks = g->rows.tiles;

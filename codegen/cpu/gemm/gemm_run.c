@@ -5,6 +5,12 @@
 #include "codegen/jit/jit_short.h"
 #include "ir/support/divide.h"
 
+double gemm_task_flops(const Gemm *g)
+{
+    return 2 * (double)g->m * (double)g->n * (double)g->k /
+           (double)(g->row_blocks * g->panel_groups);
+}
+
 int64_t gemm_task_tiles(const Gemm *g)
 {
     return divide_up(g->rows.tiles, g->row_blocks);

@@ -15,6 +15,7 @@ typedef struct GemmRun {
 
 /* The run of tasks that begins with `task`; returns the task behind it. */
 JitValue gemm_run(Jit *j, const Gemm *g, JitValue task, GemmRun *out);
+double gemm_task_flops(const Gemm *g);
 /* Row tiles of a task, and panels of a run, at most. */
 int64_t gemm_task_tiles(const Gemm *g);
 int64_t gemm_run_panels(const Gemm *g);

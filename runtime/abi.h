@@ -10,8 +10,10 @@
 #define SCRIMP_SCRATCH_BYTES (1024 * 1024)
 
 /* One generated kernel: does tasks [begin, end) of its n_tasks.  buf: addresses in the arena; some
- * kernels take a 64-bit number in the place of one.   Tasks are independent, and what a
- * task computes does not depend on how tasks are grouped: the same bits for any number of threads.
+ * kernels take a 64-bit number in the place of one.  Kernels in turns (codegen/build/strips.h) find
+ * more behind them, so that the table is handed on as it is, not copied.  Tasks are independent,
+ * and what a task computes does not depend on how tasks are grouped: the same bits for any number
+ * of threads.
  */
 typedef void ScrimpKernel(char *const *buf, int64_t begin, int64_t end, char *scratch);
 
@@ -28,7 +30,8 @@ struct ScrimpContext {
     void *profile; /* of the runtime; NULL when not measuring */
 };
 
-/* The generated step: calls ctx->run for every kernel of the plan, in order. */
+/* The generated step: calls ctx->run for every kernel of the plan, in order, or for what runs some
+ * of them in turns. */
 typedef void ScrimpStep(ScrimpContext *ctx);
 
 /* A kernel that a step names by number: what a device loads, an image with one function of this

@@ -15,6 +15,9 @@ typedef struct CodegenOptions {
         *cache_dir; /* NULL = $SCRIMP_CACHE, else $XDG_CACHE_HOME/scrimp, else ~/.cache/scrimp */
     int jobs;       /* child processes at once; 0 = number of cores */
     bool no_cache;
+    /* Bytes of a core's cache that kernels in turns count on (codegen/build/strips.h); 0: as many
+     * as the second level has; STRIPS_NONE: kernels run one after another. */
+    int64_t strip_cache;
     void (*progress)(void *user, int done, int total); /* may be NULL */
     void (*note)(void *user, const char *text);        /* may be NULL */
     void *user;

@@ -225,7 +225,8 @@ StepTarget step_target(const CodegenOptions *o, const Target *target)
     return (StepTarget){.backend = o->backend ? o->backend : &cpu_backend,
                         .target = target,
                         .arch = o->arch,
-                        .tuning = o->tuning};
+                        .tuning = o->tuning,
+                        .strip_cache = o->strip_cache};
 }
 
 bool codegen_build(const StepProgram *program, const CodegenOptions *o, BuiltStep *out,
@@ -354,6 +355,7 @@ static void keep_calls(Pool *pool, const StepProgram *p, Step *step)
         call[i].desc = NULL;
         call[i].buf = NULL;
         call[i].n_bufs = 0;
+        call[i].writes = call[i].reads = (CallSpans){.n = 0};
         call[i].loops = keep_loops(pool, call[i].loops);
         call[i].loc.path = keep_text(pool, call[i].loc.path); /* of a loop's body, it goes, too */
         call[i].loc.file = keep_text(pool, call[i].loc.file);

@@ -5,6 +5,7 @@
 #ifndef SCRIMP_CODEGEN_BUILD_KERNEL_H
 #define SCRIMP_CODEGEN_BUILD_KERNEL_H
 
+#include "codegen/build/spans.h"
 #include "codegen/build/tuning.h"
 #include "codegen/jit/target.h"
 #include "ir/graph.h"
@@ -81,6 +82,7 @@ typedef struct Call {
     int n_bufs;
     uint64_t bf16; /* bit i: buffer i, of the first 64, holds bf16; part of the key */
     double flops, bytes;
+    CallSpans writes, reads;
     const CallLoops *loops; /* NULL: it runs once */
     Loc loc;                /* of the node */
     NodeId node;
@@ -101,6 +103,7 @@ typedef struct CallDraft {
     int n_bufs;
     CallBuf buf[CALL_MAX_BUFS];
     double flops, bytes;
+    CallSpans writes, reads;
     bool contract, amx;
 } CallDraft;
 

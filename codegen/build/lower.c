@@ -62,6 +62,8 @@ void lower_call(Lowering *l, CallDraft draft)
                  .bf16 = bf16,
                  .flops = draft.flops,
                  .bytes = draft.bytes,
+                 .writes = draft.writes,
+                 .reads = draft.reads,
                  .loc = graph_node(l->graph, l->node)->loc,
                  .node = l->node,
                  .contract = draft.contract};

@@ -2,10 +2,10 @@
 #include "codegen/build/step.h"
 
 #include "codegen/build/hash.h"
+#include "codegen/build/strips.h"
 #include "codegen/generator_id.h"
 #include "codegen/jit/jit.h"
 #include "codegen/jit/jit_amx.h"
-#include "ir/support/bug.h"
 
 #include <string.h>
 
@@ -48,6 +48,8 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepT
                        .kernel_of = POOL_ARRAY(pool, l.calls.len, int),
                        .first_call = POOL_ARRAY(pool, l.calls.len, int),
                        .kernel_key = POOL_ARRAY(pool, l.calls.len, const char *)};
+    if (plan && backend->linked && target.strip_cache != STRIPS_NONE)
+        strips_find(p, target.strip_cache ? target.strip_cache : target.target->l2_bytes);
     Map seen = map_new(pool);
     for (int i = 0; i < p->n_calls; i++) {
         p->has_loops |= p->calls[i].loops != NULL;
@@ -60,6 +62,7 @@ StepProgram *step_program(Pool *pool, const Graph *g, const MemPlan *plan, StepT
         }
         p->kernel_of[i] = found ? (int)*found : p->n_kernels++;
     }
+    strips_describe(p);
     return p;
 }
 
@@ -92,18 +95,6 @@ ScrimpDeviceKernel step_device_kernel(const StepProgram *p, int kernel, const vo
                                 .threads = call->threads};
 }
 
-int64_t step_buffer_offset(const StepProgram *p, const Call *call, int buf)
-{
-    const CallBuf *b = &call->buf[buf];
-    if (b->value == CALL_NUMBER)
-        return b->offset;
-    int64_t base =
-        b->value == VALUE_NONE ? p->plan->workspace_offset[call->node] : p->plan->offset[b->value];
-    if (base < 0)
-        BUG("%s reads a value without storage", call->label);
-    return base + b->offset;
-}
-
 static void put_loops_key(StrBuf *b, const Call *c)
 {
     const CallLoops *l = c->loops;
@@ -128,6 +119,12 @@ const char *step_key(const StepProgram *p)
         if (c->loops)
             put_loops_key(&b, c);
     }
+    for (size_t i = 0; i < p->strips.chains.len; i++) {
+        const StripChain *c = &p->strips.chains.data[i];
+        strbuf_printf(&b, "|%d>%d:%lld", c->first, c->n, (long long)c->words);
+    }
+    for (size_t i = 0; i < p->strips.words.len; i++)
+        strbuf_printf(&b, ",%llx", (unsigned long long)p->strips.words.data[i]);
     return content_key(p->pool, b.text, b.len);
 }
 
@@ -157,19 +154,64 @@ static void put_loops(const StepProgram *p, const Call *c, Words *words)
         vec_push(p->pool, words, l->stride[i]);
 }
 
-static void put_call(const StepProgram *p, int index, Words *words)
+/* What a kernel is called with; argument k is a number where bit k is set. */
+typedef struct Arguments {
+    int n;
+    int64_t value[CALL_MAX_BUFS];
+    uint64_t number[CALL_MAX_BUFS / MASK_BITS];
+} Arguments;
+
+static void add_argument(Arguments *to, int64_t value, bool number)
+{
+    to->number[to->n / MASK_BITS] |= (uint64_t)number << to->n % MASK_BITS;
+    to->value[to->n++] = value;
+}
+
+static void add_buffers(const StepProgram *p, const Call *c, Arguments *to)
+{
+    for (int k = 0; k < c->n_bufs; k++)
+        add_argument(to, step_buffer_offset(p, c, k), c->buf[k].value == CALL_NUMBER);
+}
+
+/* The chain that a call is of, or NULL; *before: chains that end before the call. */
+static const StripChain *chain_of(const StepProgram *p, int call, size_t *before)
+{
+    const Strips *s = &p->strips;
+    while (*before < s->chains.len &&
+           s->chains.data[*before].first + s->chains.data[*before].n <= call)
+        ++*before;
+    const StripChain *chain = *before < s->chains.len ? &s->chains.data[*before] : NULL;
+    return chain && call >= chain->first ? chain : NULL;
+}
+
+/* The first call of a chain begins all of them; of the others the rest is run. */
+static int64_t add_chain(const StepProgram *p, const StripChain *chain, int index, Arguments *to)
+{
+    int at = index - chain->first;
+    add_argument(to, chain->words, true);
+    add_argument(to, at, true);
+    for (int i = 0; i < chain->n; i++)
+        add_buffers(p, &p->calls[chain->first + i], to);
+    return at ? p->calls[index].reads.spans->n : p->calls[index].n_tasks;
+}
+
+static void put_call(const StepProgram *p, int index, const StripChain *chain, Words *words)
 {
     const Call *c = &p->calls[index];
-    vec_push(p->pool, words, (int64_t)c->n_bufs << COUNT_SHIFT | p->kernel_of[index]);
-    vec_push(p->pool, words, c->n_tasks);
-    size_t masks = words->len;
-    for (int k = 0; k < c->n_bufs; k += MASK_BITS)
-        vec_push(p->pool, words, 0);
-    for (int k = 0; k < c->n_bufs; k++) {
-        uint64_t bit = c->buf[k].value == CALL_NUMBER;
-        words->data[masks + (size_t)(k / MASK_BITS)] |= (int64_t)(bit << k % MASK_BITS);
-        vec_push(p->pool, words, step_buffer_offset(p, c, k));
+    Arguments with = {0};
+    int64_t kernel = p->kernel_of[index], n_tasks = c->n_tasks;
+    if (chain) {
+        kernel = p->n_kernels + (index > chain->first);
+        n_tasks = add_chain(p, chain, index, &with);
+    } else {
+        add_buffers(p, c, &with);
     }
+    vec_push(p->pool, words, (int64_t)with.n << COUNT_SHIFT | kernel);
+    vec_push(p->pool, words, n_tasks);
+    for (int k = 0; k < with.n; k += MASK_BITS)
+        vec_push(p->pool, words, (int64_t)with.number[k / MASK_BITS]);
+    for (int k = 0; k < with.n; k++)
+        vec_push(p->pool, words, with.value[k]);
     if (p->has_loops)
         put_loops(p, c, words);
 }
@@ -177,8 +219,9 @@ static void put_call(const StepProgram *p, int index, Words *words)
 static JitValue call_table(Jit *j, const StepProgram *p)
 {
     Words words = {0};
+    size_t before = 0;
     for (int i = 0; i < p->n_calls; i++)
-        put_call(p, i, &words);
+        put_call(p, i, chain_of(p, i, &before), &words);
     vec_push(p->pool, &words, 0); /* a table has at least one word */
     return jit_tmp(j, jit_table(j, jit_types(j)->i64, words.data, words.len, sizeof *words.data));
 }
@@ -202,15 +245,42 @@ static JitValue kernel_handle(Jit *j, const StepProgram *p, int k)
     return jit_function_pointer(j, jit_import(j, step_kernel_symbol(p, k), t->none, 4, params));
 }
 
-/* Handles of the kernels, in order. */
+/* Handles of the kernels, in order, and behind them the two of strips. */
 static JitValue kernel_table(Jit *j, const StepProgram *p)
 {
     const JitTypes *t = jit_types(j);
-    JitVar array = jit_array_var(j, t->p_char, p->n_kernels + 1, "kernels");
+    JitVar array = jit_array_var(j, t->p_char, p->n_kernels + 2, "kernels");
     JitValue table = jit_tmp(j, jit_array_ptr(j, array, jit_pointer_to(j, t->p_char)));
     for (int k = 0; k < p->n_kernels; k++)
         jit_store(j, table, jit_i64(j, k), kernel_handle(j, p, k));
+    if (!p->strips.chains.len)
+        return table;
+    StripCode strips = strips_emit(j);
+    jit_store(j, table, jit_i64(j, p->n_kernels), jit_function_pointer(j, strips.run));
+    jit_store(j, table, jit_i64(j, p->n_kernels + 1), jit_function_pointer(j, strips.rest));
     return table;
+}
+
+/* Behind all arguments, what chains need beside them. */
+static void fill_slots(Jit *j, const StepProgram *p, JitValue kernels, JitValue arguments)
+{
+    const JitTypes *t = jit_types(j);
+    const Strips *s = &p->strips;
+    if (!s->chains.len)
+        return;
+    JitType pointers = jit_pointer_to(j, t->p_char);
+    int64_t n_notes = strips_notes(p);
+    JitVar notes = jit_array_var(j, t->i64, (int)n_notes, "notes");
+    JitValue words = jit_table(j, t->i64, s->words.data, s->words.len, sizeof *s->words.data);
+    const JitValue slot[STRIP_SLOTS] = {[STRIP_WORDS] = words,
+                                        [STRIP_KERNELS] = kernels,
+                                        [STRIP_NOTES] = jit_array_ptr(j, notes, t->p_i64)};
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, n_notes), 1, "note");
+    jit_store(j, jit_tmp(j, slot[STRIP_NOTES]), jit_index(&l), jit_i64(j, 0));
+    jit_end_for(j, &l);
+    for (int i = 0; i < STRIP_SLOTS; i++)
+        jit_store(j, jit_cast(j, arguments, pointers), jit_i64(j, (int64_t)CALL_MAX_BUFS + i),
+                  jit_cast(j, slot[i], t->p_char));
 }
 
 /* Arguments 0..n-1 of a call, whose bits and values lie at words[masks] and words[first]. */
@@ -341,12 +411,13 @@ void step_emit(Jit *j, const StepProgram *p)
         amx_ask_permission(j);
     JitValue ctx = jit_param(j, 0), words = call_table(j, p), kernels = kernel_table(j, p);
     JitValue arena = context_field(j, ctx, offsetof(ScrimpContext, arena), t->i64);
-    JitVar array = jit_array_var(j, t->i64, CALL_MAX_BUFS, "arguments"),
+    JitVar array = jit_array_var(j, t->i64, CALL_MAX_BUFS + STRIP_SLOTS, "arguments"),
            at = jit_var(j, t->i64, "at"), call = jit_var(j, t->i64, "call");
     JitValue arguments = jit_tmp(j, jit_array_ptr(j, array, t->p_i64));
     Loops loops = {0};
     if (looping)
         loops = loops_new(j);
+    fill_slots(j, p, kernels, arguments);
     jit_set(j, at, jit_i64(j, 0));
     jit_set(j, call, jit_i64(j, 0));
     JitLoop runs =

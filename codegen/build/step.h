@@ -4,36 +4,7 @@
 #ifndef SCRIMP_CODEGEN_BUILD_STEP_H
 #define SCRIMP_CODEGEN_BUILD_STEP_H
 
-#include "codegen/build/kernel.h"
-
-/* What a step's shared object is linked with beside its kernels, and what it shows in the place of
- * the step's function. */
-typedef struct StepLink {
-    const void *object; /* an object file */
-    size_t object_bytes;
-    const char *const *shown, *const *inside; /* a name, and what it is called in the object */
-    int n_shown;
-} StepLink;
-
-/* A lowered, planned graph: what the shared object is made of. */
-struct StepProgram {
-    Pool *pool;
-    const Graph *graph;
-    const MemPlan *plan;
-    const Backend *backend;
-    const Target *target; /* of the step itself, and of linked kernels */
-    const char *arch;     /* of a device: what its kernels are compiled for; NULL: no device */
-    const char *compiler; /* of kernels, and their arch; part of their keys */
-    const Call *calls;
-    int n_calls;
-    bool has_loops;
-    int *kernel_of; /* by call */
-    int n_kernels;
-    int *first_call;         /* by kernel: a call that describes it */
-    const char **kernel_key; /* by kernel: content key (hash.h) */
-    const char *symbol;      /* of the step's function */
-    const StepLink *link;    /* NULL: it is linked with its kernels alone */
-};
+#include "codegen/build/program.h"
 
 /* What a step is made for. */
 typedef struct StepTarget {
@@ -41,6 +12,7 @@ typedef struct StepTarget {
     const Target *target;
     const char *arch; /* of a device; NULL for the host */
     const Tuning *tuning;
+    int64_t strip_cache; /* see CodegenOptions */
     bool only_look; /* nothing is compiled: it needs no compiler, and keys are not the real ones */
 } StepTarget;
 
@@ -59,8 +31,6 @@ const char *codegen_generator(void);
 const char *const *step_call_keys(const StepProgram *p);
 /* Content key of the whole step: kernels, offsets, numbers, task counts. */
 const char *step_key(const StepProgram *p);
-/* Byte offset of a call's buffer in the arena; a number is itself. */
-int64_t step_buffer_offset(const StepProgram *p, const Call *call, int buf);
 /* Emits scrimp_step into j. */
 void step_emit(Jit *j, const StepProgram *p);
 

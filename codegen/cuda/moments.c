@@ -38,6 +38,7 @@ static void begin(StrBuf *out, const MomentsDesc *d, int n_args)
     text_define(out, "OUTER", d->outer);
     text_define(out, "CHANNELS", d->channels);
     text_define(out, "INNER", d->inner);
+    text_define(out, "OUTER_PITCH", d->inner == 1 ? d->pitch[0] : d->channels * d->inner);
     text_define(out, "CHUNKS", d->chunks);
     text_define(out, "PARTIAL_FLOATS", d->partial_bytes / 4);
     text_define(out, "WORK_BUF", moments_images(d) == 1 ? 1 : 4);

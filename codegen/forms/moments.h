@@ -5,8 +5,9 @@
  * order.
  *
  * Statistics are numerically sound for any offset of the data: all sums are of differences from the
- * channel's first element.  A chunk gives its mean and its sum of squared deviations; chunks are
- * joined as by Chan, Golub and LeVeque (1983). */
+ * channel's first element in the chunk.  A chunk gives the mean of these and the sum of squared
+ * deviations; chunks are joined as by Chan, Golub and LeVeque (1983).  A chunk that
+ * is not empty reads its own elements alone. */
 #ifndef SCRIMP_CODEGEN_FORMS_MOMENTS_H
 #define SCRIMP_CODEGEN_FORMS_MOMENTS_H
 

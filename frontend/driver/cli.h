@@ -35,7 +35,7 @@ typedef struct PlanQuestions {
 typedef struct BuildSettings {
     const char *march, *cache, *device;
     int64_t threads, jobs;
-    bool no_cache, no_tuning, tune, exact, fast, inference;
+    bool no_cache, no_tuning, no_strips, tune, exact, fast, inference;
     double older; /* of `cache clear` */
 } BuildSettings;
 

@@ -34,6 +34,7 @@ CodegenOptions cli_codegen_options(Cli *cli, const char *arch)
                             .cache_dir = cli->build.cache,
                             .jobs = (int)cli->build.jobs,
                             .no_cache = cli->build.no_cache,
+                            .strip_cache = cli->build.no_strips ? STRIPS_NONE : 0,
                             .progress = compile_progress,
                             .note = compile_note,
                             .user = cli};

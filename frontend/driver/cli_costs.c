@@ -203,7 +203,11 @@ static ExitCode measure(KernelCosts *c, const Program *program)
 {
     Measurement m;
     const char *error = NULL;
-    if (!measurement_open(c->cli, program, &m))
+    bool no_strips = c->cli->build.no_strips;
+    c->cli->build.no_strips = true; /* each kernel by itself */
+    bool opened = measurement_open(c->cli, program, &m);
+    c->cli->build.no_strips = no_strips;
+    if (!opened)
         return machine_failure(c->cli);
     const Step *step = m.running.session.step;
     CallList l = {.calls = step->calls, .key = step->call_key, .n = step->n_calls};

@@ -168,7 +168,7 @@ json_t *profile_kernels_json(const StepProfile *p)
 
 /* --- operations --- */
 
-/* Calls of an operation follow each other. */
+/* Calls of an operation follow each other where no kernels run in turns. */
 static void time_nodes(const Measurement *m, StepProfile *p)
 {
     const StepTimes *t = &m->times;

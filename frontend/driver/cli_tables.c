@@ -6,7 +6,7 @@
 
 /* What verbs that plan, and verbs that make machine code, have in common. */
 #define PLAN_OPTIONS  "budget solver effort objective cost no-masks no-views no-attention "
-#define BUILD_OPTIONS "device exact fast march cache no-cache no-tuning jobs "
+#define BUILD_OPTIONS "device exact fast march cache no-cache no-tuning no-strips jobs "
 
 // clang-format off
 const Verb cli_verbs[] = {
@@ -310,6 +310,8 @@ const OptionRow cli_options[] = {
     {"no-cache", 0, FIELD_FLAG, offsetof(Cli, build.no_cache), NULL, "compile everything anew", 0},
     {"no-tuning", 0, FIELD_FLAG, offsetof(Cli, build.no_tuning), NULL,
      "kernels as they are without `scrimp tune`", 0},
+    {"no-strips", 0, FIELD_FLAG, offsetof(Cli, build.no_strips), NULL,
+     "no kernel follows another strip by strip: the same bits, slower", 0},
     {"tune", 0, FIELD_FLAG, offsetof(Cli, build.tune), NULL,
      "first do what `scrimp tune` does, unless it is done", 0},
     {"older", 0, FIELD_POSITIVE, offsetof(Cli, build.older), "DAYS",

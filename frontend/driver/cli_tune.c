@@ -133,7 +133,8 @@ static bool open_side(const Round *r, const Tuning *tuning, Side *s)
     s->state.tuning = tuning;
     s->state.knows_tuning = true;
     s->cli.state = &s->state;
-    s->cli.output.quiet = true; /* the parent tells how far it is */
+    s->cli.output.quiet = true;    /* the parent tells how far it is */
+    s->cli.build.no_strips = true; /* each kernel by itself */
     return measurement_open(&s->cli, r->tune->program, &s->m);
 }
 

@@ -87,6 +87,7 @@ static bool measure(Cli *cli, const Program *planned, Report *r)
 {
     StepProfile p;
     int64_t steps = cli->run.steps ? cli->run.steps : PROFILE_STEPS;
+    cli->build.no_strips = true; /* each operation by itself */
     if (!profile_measure(cli, planned, steps, &p))
         return false;
     r->node_seconds = p.node_seconds;

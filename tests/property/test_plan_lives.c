@@ -198,7 +198,8 @@ static void step_watched(ScrimpContext *inner)
 static Watch watch_new(const Built *b, const Backend *backend, const char *what)
 {
     const char *error = NULL;
-    StepTarget target = {.backend = backend,
+    StepTarget target = {.strip_cache = STRIPS_NONE, /* a call touches its own buffers alone */
+                         .backend = backend,
                          .target = target_find(NULL),
                          .arch = backend == &cpu_backend ? NULL : "sm_90",
                          .only_look = true};
@@ -302,7 +303,7 @@ static void check_step(const char *text, const char *budget, bool for_device)
     Pool *pool = pool_new();
     Built b;
     Running expected;
-    BuildOptions o = {.budget = budget, .for_device = for_device};
+    BuildOptions o = {.budget = budget, .for_device = for_device, .strip_cache = STRIPS_NONE};
     if (model_build(pool, text, &o, &b) && run_open(&expected, &b, 1)) {
         run_initialize(&expected, 1);
         run_step(&expected, 5, 0);

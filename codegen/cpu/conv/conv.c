@@ -90,6 +90,8 @@ static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart
     call.key = MATRIX_KEY(m->l->pool, "depthwise", ConvDepth, d);
     call.emit = conv_depthwise_emit;
     call.n_tasks = conv_depthwise_tasks(d);
+    call.writes = (CallSpans){conv_depthwise_writes(m->l->pool, d), {d->out_buf}, 1};
+    call.reads = (CallSpans){conv_depthwise_reads(m->l->pool, d), {d->a_buf}, 1};
     finish(m, &call, what, q);
 }
 
@@ -159,6 +161,8 @@ static void lower_passes(const MatrixNode *m, CallDraft call, const ConvWindow *
     call.n_tasks = conv_window_tasks(w);
     call.flops = conv_flops(q) * taps / (double)(q->r * q->s);
     call.bytes = matrix_bytes(m);
+    call.writes = (CallSpans){conv_window_writes(m->l->pool, w, n), {w->out_buf}, 1};
+    call.reads = (CallSpans){conv_window_reads(m->l->pool, w, n), {w->source_buf}, 1};
     finish(m, &call, what, q);
 }
 

@@ -42,6 +42,11 @@ KERNEL_DESC(ConvWindow)
 extern const KernelFamily conv_window_family;
 void conv_window_plan(ConvWindow *w, const Target *target, int variant);
 int64_t conv_window_tasks(const ConvWindow *w);
+/* What the tasks of n passes, which run together, write, and read of the source: bands of images.
+ * NULL where tasks go over groups, or task i of one pass does not make the same rows as that of
+ * another, or the passes do not make all of the result. */
+TaskSpans *conv_window_writes(Pool *pool, const ConvWindow *w, int64_t n);
+TaskSpans *conv_window_reads(Pool *pool, const ConvWindow *w, int64_t n);
 /* Packed weights: of a group's column, of a group, of all. */
 int64_t conv_window_weight_floats(const ConvWindow *w);
 int64_t conv_window_group_floats(const ConvWindow *w, int lanes);
@@ -111,6 +116,9 @@ void conv_depthwise_pack_emit(Jit *j, const void *desc);
 /* Forward, data gradient. */
 void conv_depthwise_plan(ConvDepth *d);
 int64_t conv_depthwise_tasks(const ConvDepth *d);
+/* Bands of images: of the result, and of what is read, which is NULL for the phases of a stride. */
+TaskSpans *conv_depthwise_writes(Pool *pool, const ConvDepth *d);
+TaskSpans *conv_depthwise_reads(Pool *pool, const ConvDepth *d);
 void conv_depthwise_emit(Jit *j, const void *desc);
 /* Weight gradient: partial sums of chunks (that many tasks), and their sum. */
 int64_t conv_depthwise_chunk_floats(const ConvGeometry *q);

@@ -2,6 +2,27 @@
 #include "codegen/cpu/gemm/gemm.h"
 #include "codegen/cpu/gemm/gemm_amx.h"
 
+/* Blocks of rows, of one batch after another: of the result, and of an A whose rows lie as densely,
+ * one behind another; those of an image are windows. */
+static void note_spans(Pool *pool, const Gemm *g, CallDraft *call)
+{
+    int64_t blocks = g->batches * g->row_blocks;
+    TaskSpans *out = task_spans_new(pool, blocks, g->panel_groups);
+    TaskSpans *in = task_spans_new(pool, blocks, g->panel_groups);
+    for (int64_t i = 0; i < blocks; i++) {
+        int64_t batch = i / g->row_blocks, block = i % g->row_blocks;
+        int64_t first = tile_row(&g->rows, span_part(block, g->rows.tiles, g->row_blocks));
+        int64_t next = tile_row(&g->rows, span_part(block + 1, g->rows.tiles, g->row_blocks));
+        out->from[i] = (batch * g->m + first) * g->n;
+        out->to[i] = (batch * g->m + next) * g->n;
+        in->from[i] = first * g->k;
+        in->to[i] = next * g->k;
+    }
+    call->writes = (CallSpans){out, {g->out_buf}, 1};
+    if (g->n_batch == 0 && g->a_k == 1 && g->a_row == g->k && !g->image.channels)
+        call->reads = (CallSpans){in, {g->a_buf}, 1};
+}
+
 void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
 {
     double batches = 1;
@@ -22,6 +43,8 @@ void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
     call->desc = g;
     call->n_tasks = gemm_tasks(g);
     call->contract = true;
+    if (!amx && !g->turned)
+        note_spans(l->pool, g, call);
     if (call->n_tasks)
         lower_call(l, *call);
 }

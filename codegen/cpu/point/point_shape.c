@@ -4,7 +4,11 @@
 #include "ir/support/divide.h"
 #include "ir/support/strbuf.h"
 
-enum { TASK_ELEMENTS = POINT_TASK_ELEMENTS, HOIST_BYTES = SCRIMP_SCRATCH_BYTES / 2 };
+enum {
+    SPANS_MOST = 256,
+    TASK_ELEMENTS = POINT_TASK_ELEMENTS,
+    HOIST_BYTES = SCRIMP_SCRATCH_BYTES / 2
+};
 
 /* FIRST_NUMBER + i: argument i of the call.  No tensor has sizes that large. */
 static const int64_t FIRST_NUMBER = INT64_MAX - CALL_MAX_BUFS;
@@ -97,6 +101,46 @@ static PointLoops shape_loops(CallDraft *call, const PointProgram *p, int lanes)
     return l;
 }
 
+/* Elements of a space of rows before a task. */
+static int64_t elements_before(const PointLoops *l, int64_t task, int64_t rows, int64_t columns)
+{
+    int64_t per = rows_per_task(columns), parts = divide_up(columns, TASK_ELEMENTS);
+    int64_t row = l->tasks == POINT_WHOLE_ROWS ? task * per : task / parts;
+    int64_t column = l->tasks == POINT_WHOLE_ROWS ? 0 : task % parts * TASK_ELEMENTS;
+    int64_t at = row * columns + column;
+    return at < rows * columns ? at : rows * columns;
+}
+
+/* One behind another, in the order of the space. */
+static bool is_dense(const PointProgram *p, const PointAccess *a)
+{
+    int64_t stride = 1;
+    bool dense = a->base == 0;
+    for (int d = p->rank - 1; d >= 0; d--) {
+        dense = dense && a->stride[d] == stride;
+        stride *= p->dim[d];
+    }
+    return dense;
+}
+
+/* Of the only result. */
+static void note_spans(CallDraft *call, const PointProgram *p, const PointLoops *l)
+{
+    int64_t columns = p->dim[p->rank - 1], rows = 1;
+    for (int d = 0; d < p->rank - 1; d++)
+        rows *= p->dim[d];
+    if (p->store.len != 1 || !is_dense(p, &p->store.data[0].at))
+        return;
+    int64_t each = divide_up(call->n_tasks, SPANS_MOST), n = divide_up(call->n_tasks, each);
+    TaskSpans *s = task_spans_new(p->pool, n, each);
+    s->task[n] = call->n_tasks;
+    for (int64_t i = 0; i < n; i++) {
+        s->from[i] = elements_before(l, s->task[i], rows, columns);
+        s->to[i] = elements_before(l, s->task[i + 1], rows, columns);
+    }
+    call->writes = (CallSpans){s, {p->store.data[0].at.buf}, 1};
+}
+
 static PointProgram copy_program(const PointProgram *p)
 {
     PointProgram copy = *p;
@@ -118,6 +162,7 @@ const PointShape *point_shape(CallDraft *call, const PointProgram *p, int lanes)
     PointProgram *q = &shape->program;
     *q = copy_program(p);
     shape->loops = shape_loops(call, p, lanes);
+    note_spans(call, p, &shape->loops);
     Sizes sizes = {call, call->n_bufs - 1}; /* columns are the last of the loops' numbers */
     for (size_t i = 0; i < q->access.len; i++)
         shape_access(&sizes, &q->access.data[i], q->rank);

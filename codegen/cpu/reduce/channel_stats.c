@@ -10,6 +10,7 @@
 typedef struct Moments {
     const MomentsDesc *d;
     JitValue chunk, from, to;    /* outer elements of the chunk */
+    JitValue start;              /* element of the image where the chunk begins: rows */
     JitValue strip, kept, sums;  /* its first channel; sums of rows; those of the first row */
     JitValue partial;            /* f32 pointer */
     JitValue row, offset[2];     /* offset: of each image */
@@ -79,10 +80,16 @@ static bool rows_apart(const MomentsDesc *d)
     return d->pitch[0] != d->channels || (moments_images(d) > 1 && d->pitch[1] != d->channels);
 }
 
+/* The outer element with which the chunk begins, or of an empty one some other that there is. */
+static JitValue first_outer(Jit *j, const Moments *m)
+{
+    return jit_min_i64(j, m->from, jit_i64(j, m->d->outer - 1));
+}
+
 static void start_vector(Jit *j, Lanes v, Moments *m)
 {
     if (m->d->op == OP_bn_stats)
-        m->shift = load_lanes(j, buf_f32(j, 0), NULL, v, 0);
+        m->shift = load_lanes(j, buf_f32(j, 0), m->start, v, 0);
     if (m->d->op == OP_bn_grad_sums)
         m->mean = load_lanes(j, buf_f32(j, 2), NULL, v, 0);
 }
@@ -263,6 +270,7 @@ static void many_rows(Jit *j, Moments *m)
 
 static void channel_rows(Jit *j, Moments *m)
 {
+    m->start = jit_tmp(j, mul(j, first_outer(j, m), jit_i64(j, m->d->pitch[0])));
     if (divide_up(m->d->outer, m->d->chunks) <= FEW_ROWS)
         each_vector(j, m->d->channels, 1, few_rows, m);
     else
@@ -285,7 +293,7 @@ static JitValue plane_offset(Jit *j, const MomentsDesc *d, JitValue outer, JitVa
 static void plane(Jit *j, Moments *m, JitValue channel)
 {
     if (m->d->op == OP_bn_stats)
-        m->shift = load_splat(j, buf_f32(j, 0), plane_offset(j, m->d, jit_i64(j, 0), channel));
+        m->shift = load_splat(j, buf_f32(j, 0), plane_offset(j, m->d, first_outer(j, m), channel));
     else
         m->mean = load_splat(j, buf_f32(j, 2), channel);
     m->first = line_accumulator(j, jit_vf(j, 0));
@@ -343,28 +351,33 @@ typedef struct Join {
     int work, out; /* buffers */
 } Join;
 
-/* n * mean, and n */
-static JitValue weighted_mean(Jit *j, Join *t, Lanes v, JitValue *n)
-{
-    JitValue p = partial_of(j, t->m.d, t->work, t->m.chunk);
-    *n = chunk_count(j, &t->m);
-    return load_lanes(j, p, NULL, v, 0);
-}
-
-/* The first element of every channel: the shift. */
-static JitValue first_elements(Jit *j, Lanes v, const MomentsDesc *d)
+/* The elements of every channel with which the chunk begins. */
+static JitValue first_elements(Jit *j, Lanes v, const Moments *m)
 {
     const JitTypes *t = jit_types(j);
+    const MomentsDesc *d = m->d;
+    JitValue outer = jit_tmp(j, first_outer(j, m));
     if (d->inner == 1)
-        return load_lanes(j, buf_f32(j, 0), NULL, v, 0);
-    JitVar lanes = jit_array_var(j, t->f32, jit_lanes(j), "shift");
+        return load_lanes(j, buf_f32(j, 0), mul(j, outer, jit_i64(j, d->pitch[0])), v, 0);
+    JitVar lanes = jit_array_var(j, t->f32, jit_lanes(j), "first");
     JitValue p = jit_array_ptr(j, lanes, t->p_f32);
     jit_vstore_aligned(j, p, jit_i64(j, 0), vf(j, 0));
     JitLoop l = jit_for(j, jit_i64(j, 0), v.n ? v.n : jit_i64(j, jit_lanes(j)), 1, "lane");
-    JitValue at = jit_mul(j, jit_add(j, v.at, jit_index(&l)), jit_i64(j, d->inner));
+    JitValue at = plane_offset(j, d, outer, add(j, v.at, jit_index(&l)));
     jit_store(j, p, jit_index(&l), jit_load(j, buf_f32(j, 0), jit_tmp(j, at)));
     jit_end_for(j, &l);
     return jit_vload_aligned(j, p, jit_i64(j, 0));
+}
+
+/* The mean of a chunk, less what the first one begins with, and how many elements it has. */
+static JitValue chunk_mean(Jit *j, Join *t, Lanes v, JitValue chunk, JitValue start, JitValue *n)
+{
+    set_chunk(j, &t->m, chunk);
+    JitValue p = partial_of(j, t->m.d, t->work, chunk), zero = jit_vf(j, 0);
+    JitValue from = jit_tmp(j, sub(j, first_elements(j, v, &t->m), start));
+    *n = chunk_count(j, &t->m);
+    JitValue mean = jit_tmp(j, add(j, from, load_lanes(j, p, NULL, v, 0)));
+    return jit_vchoose(j, JIT_EQ, *n, zero, zero, mean);
 }
 
 static void join_stats(Jit *j, Lanes v, Join *t)
@@ -372,22 +385,22 @@ static void join_stats(Jit *j, Lanes v, Join *t)
     const MomentsDesc *d = t->m.d;
     JitValue n, share = jit_vf(j, 1 / ((double)d->outer * (double)d->inner));
     CompensatedSum means = compensated_sum(j), parts = compensated_sum(j);
+    t->m.from = jit_i64(j, 0);
+    JitValue start = jit_tmp(j, first_elements(j, v, &t->m));
     JitLoop c = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
-    set_chunk(j, &t->m, jit_index(&c));
-    JitValue mean = weighted_mean(j, t, v, &n);
+    JitValue mean = chunk_mean(j, t, v, jit_index(&c), start, &n);
     compensated_add(j, &means, mul(j, mul(j, n, share), mean));
     jit_end_for(j, &c);
     JitValue total = compensated_total(j, &means);
     c = jit_for(j, jit_i64(j, 0), jit_i64(j, d->chunks), 1, "chunk");
-    set_chunk(j, &t->m, jit_index(&c));
-    JitValue away = sub(j, weighted_mean(j, t, v, &n), total);
-    JitValue p = partial_of(j, d, t->work, t->m.chunk);
+    JitValue away = sub(j, chunk_mean(j, t, v, jit_index(&c), start, &n), total);
+    JitValue p = partial_of(j, d, t->work, jit_index(&c));
     JitValue squares = load_lanes(j, p, jit_i64(j, d->channels), v, 0);
     JitValue between = mul(j, mul(j, n, share), mul(j, away, away)), zero = jit_vf(j, 0);
     between = jit_vchoose(j, JIT_EQ, n, zero, zero, between);
     compensated_add(j, &parts, add(j, mul(j, squares, share), between));
     jit_end_for(j, &c);
-    store_lanes(j, buf_f32(j, t->out), NULL, v, add(j, total, first_elements(j, v, d)));
+    store_lanes(j, buf_f32(j, t->out), NULL, v, add(j, total, start));
     store_lanes(j, buf_f32(j, t->out + 1), NULL, v, compensated_total(j, &parts));
 }
 
@@ -435,14 +448,37 @@ static void emit_join(Jit *j, const void *desc)
     each_vector_between(j, first, last, t.m.d->channels, 1, join_vector, &t);
 }
 
+/* Chunks of rows, of images that lie densely. */
+static CallSpans chunks_of_rows(Pool *pool, const MomentsDesc *d)
+{
+    CallSpans reads = {.n = 0};
+    for (int i = 0; i < moments_images(d); i++)
+        if (d->inner == 1 && d->pitch[i] == d->channels)
+            reads.buf[reads.n++] = i;
+    if (!reads.n)
+        return reads;
+    TaskSpans *s = task_spans_new(pool, d->chunks, 1);
+    for (int64_t i = 0; i < d->chunks; i++) {
+        s->from[i] = span_part(i, d->outer, d->chunks) * d->channels;
+        s->to[i] = span_part(i + 1, d->outer, d->chunks) * d->channels;
+    }
+    reads.spans = s;
+    return reads;
+}
+
 static void lower(Lowering *l, const Node *n)
 {
     MomentsDesc d = moments_describe(l, n);
     CallBuf bufs[8];
     int work = moments_bufs(l, n, bufs);
     int64_t per_chunk = d.inner == 1 ? 1 : d.channels;
-    lower_pod_call(l, op_name(n->op), emit_moments, &d, DESC_BYTES(MomentsDesc),
-                   d.chunks * per_chunk, bufs, work + 1);
+    CallDraft call = pod_call(l, op_name(n->op), &d, DESC_BYTES(MomentsDesc), d.chunks * per_chunk,
+                              bufs, work + 1);
+    call.emit = emit_moments;
+    call.reads = chunks_of_rows(l->pool, &d);
+    pod_count_work(l, &call);
+    if (call.n_tasks)
+        lower_call(l, call);
     lower_pod_join(l, "moments_join", emit_join, &d, DESC_BYTES(MomentsDesc),
                    divide_up(d.channels, JOIN_CHANNELS), bufs, work + 3);
 }

@@ -1,16 +1,23 @@
 #include "real.cuh"
 #include "two_sums.cuh"
 /* Two sums by channel of [OUTER, CHANNELS, INNER], of CHUNKS parts of the outer elements: of
- * differences from the channel's first element and of their squares (the statistics of batch norm),
- * or of dy (x - mean) and of dy (its gradients).  Partial results are first[CHANNELS],
+ * differences from the channel's first element in the chunk and of their squares (the statistics of
+ * batch norm), or of dy (x - mean) and of dy (its gradients).  Partial results are first[CHANNELS],
  * second[CHANNELS]. */
 #if IS_STATS
 #define X(at) VALUE(0, BUF(const REAL(0), 0)[at])
-#define START_OF(at, channel) X(at) /* what differences are from */
+#define START_OF(chunk, channel) X(first_of(chunk, channel)) /* what differences are from */
 #else
 #define X(at) VALUE(1, BUF(const REAL(1), 1)[at])
-#define START_OF(at, channel) BUF(const float, 2)[channel]
+#define START_OF(chunk, channel) BUF(const float, 2)[channel]
 #endif
+
+/* The element of a channel with which a chunk begins, or of an empty one some other that there is. */
+DEVICE i64 first_of(i64 chunk, i64 channel)
+{
+    const i64 from = part_start(chunk, OUTER, CHUNKS);
+    return (from < OUTER ? from : OUTER - 1) * OUTER_PITCH + channel * INNER;
+}
 
 /* x_0, x_1: elements of buffers 0 and 1. */
 DEVICE TwoSums add_values(TwoSums m, float x_0, float x_1, float start)

@@ -4,7 +4,7 @@ DEVICE void moments_planes(const Args a)
 {
     const i64 channel = (i64)blockIdx.x % CHANNELS, chunk = (i64)blockIdx.x / CHANNELS;
     const i64 from = part_start(chunk, OUTER, CHUNKS), to = part_start(chunk + 1, OUTER, CHUNKS);
-    const float start = START_OF(channel * INNER, channel);
+    const float start = START_OF(chunk, channel);
     TwoSums m = {0.0f, 0.0f};
     for (i64 outer = from; outer < to; outer++) {
         const i64 plane = (outer * CHANNELS + channel) * INNER;

@@ -8,7 +8,7 @@ DEVICE void moments_rows(const Args a)
     const i64 channel = (i64)blockIdx.x % blocks * COLUMNS + column;
     const i64 from = part_start(chunk, OUTER, CHUNKS), to = part_start(chunk + 1, OUTER, CHUNKS);
     const i64 end = channel < CHANNELS ? to : from;
-    const float start = channel < CHANNELS ? START_OF(channel, channel) : 0.0f;
+    const float start = channel < CHANNELS ? START_OF(chunk, channel) : 0.0f;
     TwoSums m = {0.0f, 0.0f};
     i64 row;
     for (row = from; row < end - (WAYS - 1); row += WAYS)

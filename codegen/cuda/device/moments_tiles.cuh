@@ -11,7 +11,7 @@ DEVICE void moments_tiles(const Args a)
 {
     const i64 chunk = (i64)blockIdx.x / BLOCKS, first = (i64)blockIdx.x % BLOCKS * COLUMNS;
     const i64 channel = first + COLUMN;
-    const float start = channel < CHANNELS ? START_OF(channel, channel) : 0.0f;
+    const float start = channel < CHANNELS ? START_OF(chunk, channel) : 0.0f;
     const TwoSums none = {0.0f, 0.0f};
     const TwoSums m = join_ways(sum_way(a, chunk, first, start, none));
     if (WAY == 0 && channel < CHANNELS)

@@ -54,7 +54,8 @@ bool model_build(Pool *pool, const char *text, const BuildOptions *o, Built *out
         return false;
     const char *build = getenv("SCRIMP_BUILD"), *error = NULL;
     const char *cache = pool_printf(pool, "%s/test-cache", build ? build : "/tmp");
-    CodegenOptions options = {.march = o->march, .cache_dir = cache, .jobs = 2};
+    CodegenOptions options = {
+        .march = o->march, .cache_dir = cache, .jobs = 2, .strip_cache = o->strip_cache};
     out->step = codegen_compile(pool, out->graph, out->plan, &options, &error);
     CHECK_MSG(out->step, "%s\n%s", error, text);
     return out->step != NULL;

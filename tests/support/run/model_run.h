@@ -17,7 +17,8 @@ typedef struct BuildOptions {
     const char *budget, *solver, *march;
     double effort; /* of searches for plans; 0 = sample_effort() */
     bool checksums;
-    bool for_device; /* for a device's kernels, too (PassContext) */
+    int64_t strip_cache; /* CodegenOptions */
+    bool for_device;     /* for a device's kernels, too (PassContext) */
     const OptionDef *defs;
     int n_defs;
 } BuildOptions;

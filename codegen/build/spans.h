@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How the tasks of a call go along what they write, or read, so that another call can follow piece
+ * by piece (codegen/build/strips.h). */
+#ifndef SCRIMP_CODEGEN_BUILD_SPANS_H
+#define SCRIMP_CODEGEN_BUILD_SPANS_H
+
+#include "ir/support/pool.h"
+
+#include <stdint.h>
+
+/* Of a buffer whose elements lie one behind another, tasks [task[i], task[i + 1]) touch elements
+ * [from[i], to[i]) alone.  Both ends grow with i; of what is written, each span begins where the
+ * one before it ends, and the first with element 0. */
+typedef struct TaskSpans {
+    int64_t n;
+    int64_t *task;      /* n + 1 of them */
+    int64_t *from, *to; /* n each */
+} TaskSpans;
+
+/* n spans of so many tasks each, to be filled in. */
+TaskSpans *task_spans_new(Pool *pool, int64_t n, int64_t tasks_each);
+
+/* Where part i of `parts` begins, as kernels share units out. */
+static inline int64_t span_part(int64_t i, int64_t units, int64_t parts)
+{
+    return i * units / parts;
+}
+
+enum { SPAN_BUFS = 2, STRIPS_NONE = -1 };
+/* Of these buffers of a call; spans NULL: nothing is known of any. */
+typedef struct CallSpans {
+    const TaskSpans *spans;
+    int buf[SPAN_BUFS], n;
+} CallSpans;
+
+#endif

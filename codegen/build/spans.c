@@ -3,6 +3,8 @@
 
 TaskSpans *task_spans_new(Pool *pool, int64_t n, int64_t tasks_each)
 {
+    if (n < 1 || n > TASK_SPANS_MOST)
+        return NULL;
     TaskSpans *s = POOL_NEW(pool, TaskSpans);
     *s = (TaskSpans){.n = n,
                      .task = POOL_ARRAY(pool, (size_t)n + 1, int64_t),

@@ -17,7 +17,9 @@ typedef struct TaskSpans {
     int64_t *from, *to; /* n each */
 } TaskSpans;
 
-/* n spans of so many tasks each, to be filled in. */
+/* n spans of so many tasks each, to be filled in; NULL where there are none, or more than is worth
+ * a table. */
+enum { TASK_SPANS_MOST = 4096 };
 TaskSpans *task_spans_new(Pool *pool, int64_t n, int64_t tasks_each);
 
 /* Where part i of `parts` begins, as kernels share units out. */
@@ -26,11 +28,14 @@ static inline int64_t span_part(int64_t i, int64_t units, int64_t parts)
     return i * units / parts;
 }
 
-enum { SPAN_BUFS = 2, STRIPS_NONE = -1 };
+enum { SPAN_BUFS = 2 };
 /* Of these buffers of a call; spans NULL: nothing is known of any. */
 typedef struct CallSpans {
     const TaskSpans *spans;
     int buf[SPAN_BUFS], n;
 } CallSpans;
+
+/* In the place of the bytes of a cache that strips are for: no call follows another. */
+enum { STRIPS_NONE = -1 };
 
 #endif

@@ -8,7 +8,7 @@
 
 /* How far behind a call the one may stand that follows it: between them are updates of what else
  * the layer has. */
-enum { LOOK_AHEAD = 8, SPANS_MOST = 4096 };
+enum { LOOK_AHEAD = 8 };
 
 /* Bytes [from, to) of the arena. */
 typedef struct Place {
@@ -114,17 +114,10 @@ static bool is_worth(const StepProgram *p, const Call *a, const Call *b)
            strip * (int64_t)dtype_bytes(t->dtype) + read_again(p, b, tensor) <= cache;
 }
 
-/* Few enough for a table, and for notes on the stack. */
-static bool has_spans(const CallSpans *s)
-{
-    return s->spans && s->spans->n > 0 && s->spans->n <= SPANS_MOST;
-}
-
 /* How b follows a, or NO_LINK. */
 static Link link_of(const StepProgram *p, const Call *a, const Call *b)
 {
-    bool may = has_spans(&a->writes) && has_spans(&b->reads);
-    for (int k = 0; may && k < b->reads.n; k++) {
+    for (int k = 0; a->writes.spans && b->reads.spans && k < b->reads.n; k++) {
         Link link = {a->writes.buf[0], b->reads.buf[k]};
         if (same_tensor(p, a, link.from, b, link.to) && is_worth(p, a, b) &&
             !conflict(p, a, b, link))

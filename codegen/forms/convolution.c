@@ -118,17 +118,6 @@ int64_t conv_axis_span(const ConvAxis *x, int64_t count)
     return (count - 1) * x->source_step + (x->taps - 1) * x->tap_step + 1;
 }
 
-static int64_t within(int64_t place, int64_t most)
-{
-    return place < 0 ? 0 : place > most ? most : place;
-}
-
-ConvRows conv_axis_rows(const ConvAxis *x, int64_t first, int64_t count)
-{
-    int64_t from = x->origin + first * x->source_step, to = from + conv_axis_span(x, count);
-    return (ConvRows){within(from, x->source), within(to, x->source)};
-}
-
 bool conv_axis_inside(const ConvAxis *x)
 {
     return x->origin >= 0 && x->origin + conv_axis_span(x, x->count) <= x->source;

@@ -71,11 +71,6 @@ typedef struct ConvAxis {
  * stride. */
 ConvAxis conv_forward_axis(const ConvGeometry *q, int axis);
 ConvAxis conv_gradient_axis(const ConvGeometry *q, int axis, int64_t phase);
-/* Source places that `count` results from `first` on read. */
-typedef struct ConvRows {
-    int64_t from, to;
-} ConvRows;
-ConvRows conv_axis_rows(const ConvAxis *x, int64_t first, int64_t count);
 /* All places of the source under the result lie within it. */
 bool conv_axis_inside(const ConvAxis *x);
 /* Source places that `count` results reach, from the first to the last. */

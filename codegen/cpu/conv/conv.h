@@ -17,6 +17,16 @@
 #include "codegen/cpu/gemm/matrix_lower.h"
 #include "codegen/forms/convolution.h"
 
+/* Tasks go over `units` lots of `images` images, in bands of so many rows of an axis, the last of
+ * which may be shorter; lots of several images have one band. */
+typedef struct ConvBands {
+    int64_t units, images, rows;
+    int64_t tasks; /* of a band */
+} ConvBands;
+/* What they write, and read of the source, of images whose rows have `row` elements. */
+TaskSpans *conv_bands_written(Pool *pool, const ConvBands *b, const ConvAxis *y, int64_t row);
+TaskSpans *conv_bands_read(Pool *pool, const ConvBands *b, const ConvAxis *y, int64_t row);
+
 KERNEL_DESC_BEGIN
 typedef struct ConvWindow {
     ConvGeometry q;

@@ -402,34 +402,26 @@ int64_t conv_depthwise_tasks(const ConvDepth *d)
     return phase_axis(d, 1, 0).count && d->q.c ? d->q.images * bands(d) : 0;
 }
 
+static ConvBands spans_of(const ConvDepth *d)
+{
+    return (ConvBands){.units = d->q.images, .images = 1, .rows = d->band_rows, .tasks = 1};
+}
+
 /* Of a data gradient, a band is rows of all phases. */
 TaskSpans *conv_depthwise_writes(Pool *pool, const ConvDepth *d)
 {
-    ConvAxis y = phase_axis(d, 0, 0), x = phase_axis(d, 1, 0);
-    TaskSpans *s = task_spans_new(pool, conv_depthwise_tasks(d), 1);
-    int64_t row = x.result * d->q.c, band = d->band_rows * y.step;
-    for (int64_t i = 0; i < s->n; i++) {
-        int64_t image = i / bands(d) * y.result, from = i % bands(d) * band, to = from + band;
-        s->from[i] = (image + from) * row;
-        s->to[i] = (image + (to < y.result ? to : y.result)) * row;
-    }
-    return s;
+    ConvAxis y = phase_axis(d, 0, 0);
+    ConvBands b = spans_of(d);
+    return conv_bands_written(pool, &b, &y, phase_axis(d, 1, 0).result * d->q.c);
 }
 
 TaskSpans *conv_depthwise_reads(Pool *pool, const ConvDepth *d)
 {
-    ConvAxis y = phase_axis(d, 0, 0), x = phase_axis(d, 1, 0);
+    ConvAxis y = phase_axis(d, 0, 0);
+    ConvBands b = spans_of(d);
     if (phases(d, 0) * phases(d, 1) > 1)
         return NULL;
-    TaskSpans *s = task_spans_new(pool, conv_depthwise_tasks(d), 1);
-    int64_t row = x.source * d->q.c;
-    for (int64_t i = 0; i < s->n; i++) {
-        int64_t from = i % bands(d) * d->band_rows, left = y.count - from;
-        ConvRows rows = conv_axis_rows(&y, from, left < d->band_rows ? left : d->band_rows);
-        s->from[i] = (i / bands(d) * y.source + rows.from) * row;
-        s->to[i] = (i / bands(d) * y.source + rows.to) * row;
-    }
-    return s;
+    return conv_bands_read(pool, &b, &y, phase_axis(d, 1, 0).source * d->q.c);
 }
 
 void conv_depthwise_plan(ConvDepth *d)

@@ -74,11 +74,12 @@ int64_t conv_window_tasks(const ConvWindow *w)
            (w->axis[1].count / w->unit_columns) * w->panel_groups;
 }
 
-/* Images that one list of tiles covers, in bands. */
-static TaskSpans *bands_of_images(Pool *pool, const ConvWindow *w)
+static ConvBands spans_of(const ConvWindow *w)
 {
-    int64_t blocks = w->axis[1].count / w->unit_columns;
-    return task_spans_new(pool, w->q.images / w->unit_images * bands(w), blocks * w->panel_groups);
+    return (ConvBands){.units = w->q.images / w->unit_images,
+                       .images = w->unit_images,
+                       .rows = band_rows(w),
+                       .tasks = w->axis[1].count / w->unit_columns * w->panel_groups};
 }
 
 /* Task for task, two passes have the same places of their own phases. */
@@ -99,33 +100,16 @@ TaskSpans *conv_window_writes(Pool *pool, const ConvWindow *w, int64_t n)
         whole = whole && cut_alike(w, &w[i]);
     if (w->q.groups > 1 || !conv_window_tasks(w) || !whole)
         return NULL;
-    TaskSpans *s = bands_of_images(pool, w);
-    int64_t row = x->result * w->result_c;
-    for (int64_t i = 0; i < s->n; i++) {
-        int64_t image = i / bands(w) * w->unit_images, band = i % bands(w);
-        bool last = band + 1 == bands(w);
-        s->from[i] = (image * y->result + band * band_rows(w) * y->step) * row;
-        s->to[i] = last ? (image + w->unit_images) * y->result * row
-                        : (image * y->result + (band + 1) * band_rows(w) * y->step) * row;
-    }
-    return s;
+    ConvBands b = spans_of(w);
+    return conv_bands_written(pool, &b, y, x->result * w->result_c);
 }
 
 TaskSpans *conv_window_reads(Pool *pool, const ConvWindow *w, int64_t n)
 {
-    const ConvAxis *y = &w->axis[0];
     if (w->q.groups > 1 || !conv_window_tasks(w) || n != 1)
         return NULL;
-    TaskSpans *s = bands_of_images(pool, w);
-    int64_t row = w->axis[1].source * w->source_c;
-    for (int64_t i = 0; i < s->n; i++) {
-        int64_t image = i / bands(w) * w->unit_images, from = i % bands(w) * band_rows(w);
-        int64_t left = y->count - from;
-        ConvRows rows = conv_axis_rows(y, from, left < band_rows(w) ? left : band_rows(w));
-        s->from[i] = (image * y->source + rows.from) * row;
-        s->to[i] = ((image + w->unit_images - 1) * y->source + rows.to) * row;
-    }
-    return s;
+    ConvBands b = spans_of(w);
+    return conv_bands_read(pool, &b, &w->axis[0], w->axis[1].source * w->source_c);
 }
 
 static void decode_task(WindowEmit *e, JitValue task)

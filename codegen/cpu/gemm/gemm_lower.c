@@ -9,7 +9,7 @@ static void note_spans(Pool *pool, const Gemm *g, CallDraft *call)
     int64_t blocks = g->batches * g->row_blocks;
     TaskSpans *out = task_spans_new(pool, blocks, g->panel_groups);
     TaskSpans *in = task_spans_new(pool, blocks, g->panel_groups);
-    for (int64_t i = 0; i < blocks; i++) {
+    for (int64_t i = 0; out && in && i < blocks; i++) {
         int64_t batch = i / g->row_blocks, block = i % g->row_blocks;
         int64_t first = tile_row(&g->rows, span_part(block, g->rows.tiles, g->row_blocks));
         int64_t next = tile_row(&g->rows, span_part(block + 1, g->rows.tiles, g->row_blocks));

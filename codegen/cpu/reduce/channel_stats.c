@@ -458,7 +458,7 @@ static CallSpans chunks_of_rows(Pool *pool, const MomentsDesc *d)
     if (!reads.n)
         return reads;
     TaskSpans *s = task_spans_new(pool, d->chunks, 1);
-    for (int64_t i = 0; i < d->chunks; i++) {
+    for (int64_t i = 0; s && i < d->chunks; i++) {
         s->from[i] = span_part(i, d->outer, d->chunks) * d->channels;
         s->to[i] = span_part(i + 1, d->outer, d->chunks) * d->channels;
     }

@@ -5,6 +5,7 @@
  * before the step (batch, rates) is alive from the start. */
 #include "passes/memplan/in_place.h"
 #include "passes/memplan/memplan.h"
+#include "passes/memplan/spread.h"
 
 #include "ir/strided_view.h"
 #include "ir/support/bug.h"
@@ -489,6 +490,7 @@ MemPlan *memplan_graph(Pool *pool, const Graph *g, MemEffort effort, PlacementCa
     if (effort == MEMPLAN_FINAL) {
         list_buffers(&s, pool);
         memplan_write_in_place(scratch, g, s.plan);
+        memplan_spread(scratch, s.plan);
     }
     pool_free(scratch);
     return s.plan;

@@ -46,8 +46,9 @@ FENG2021 = FENG2018 + NAS
 RESNET_DEPTHS = [18, 34, 50, 101, 152, 200]
 FFN_DEPTHS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
 TRANSFORMERS = [("Transformer Base", "transformer", "", 32), ("Transformer Big", "transformer", "size_name=big", 64)]
-# The papers' networks store the scores of attention.
+# The papers' networks store the scores of attention, and images behind batch normalization.
 AS_PRINTED = {"transformer": ["--no-attention"]}
+STORED = ["--no-norms"]
 
 
 # ---- asking scrimp ----
@@ -90,7 +91,7 @@ class Scrimp:
         command = [verb, "examples/%s.scrimp" % file, "--json"]
         for option in options.split() + ([] if batch is None else ["N=%d" % batch]):
             command += ["-D", option]
-        text = self.text(*command, *AS_PRINTED.get(file, []), *more)
+        text = self.text(*command, *STORED + AS_PRINTED.get(file, []), *more)
         return text and json.loads(text)
 
     def graph(self, name, verb, network, *more):
@@ -101,7 +102,7 @@ class Scrimp:
             command = [self.program, verb, os.path.join(ROOT, "examples", file + ".scrimp")]
             for option in options.split() + ["N=%d" % batch]:
                 command += ["-D", option]
-            command += AS_PRINTED.get(file, [])
+            command += STORED + AS_PRINTED.get(file, [])
             text = subprocess.run(command + list(more), check=True, stdout=subprocess.PIPE).stdout
             with open(path + ".part", "wb") as f:
                 f.write(text)

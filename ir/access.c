@@ -124,18 +124,19 @@ static bool group_writes(const Graph *g, const Node *n, int i)
     return n->body && !graph_has_matrix(n->body);
 }
 
-/* Element-wise groups read through strides what they read at the place of the result. */
+/* Element-wise groups read through strides what they read at the place of the result; groups with a
+ * matrix operation rows of the last dim at a pitch, of what only element-wise operations read. */
 static bool group_strided(const Graph *g, const Node *group, int i)
 {
-    if (!group_writes(g, group, 0))
+    if (!group_writes(g, group, 0) && !has_pitch(g, group->in[i]))
         return false;
     const Graph *body = group->body;
     ValueId v = body_input(body, i);
     for (size_t k = 0; k < body->order.len; k++) {
         const Node *n = graph_node(body, body->order.data[k]);
         for (int in = 0; in < n->n_in; in++)
-            if (n->in[in] == v && op_table[n->op].op_class == OP_CLASS_POINT &&
-                !op_table[n->op].access->strided(body, n, in))
+            if (n->in[in] == v && (op_table[n->op].op_class != OP_CLASS_POINT ||
+                                   !op_table[n->op].access->strided(body, n, in)))
                 return false;
     }
     return true;

@@ -4,6 +4,7 @@
 #include "ir/graph_internal.h"
 #include "ir/loop.h"
 #include "ir/product.h"
+#include "ir/prologue.h"
 #include "ir/strided_view.h"
 #include "ir/support/bitset.h"
 #include "ir/winograd.h"
@@ -175,8 +176,17 @@ static bool check_types(Verifier *v, const Node *n)
 
 static bool check_body(Verifier *v, const Node *n);
 
-/* A group: POINT operations, constants, and at most one MATRIX operation that reads the group's
- * inputs. */
+/* An input of the group, or what a convolution may apply to one as it reads it. */
+static bool may_read(const Verifier *v, const Node *matrix, int i)
+{
+    const Node *n = value_node(v->g, matrix->in[i]);
+    if (n->op == OP_input)
+        return true;
+    return i == 0 && op_table[n->op].op_class == OP_CLASS_POINT &&
+           conv_takes_prologue(v->g, matrix);
+}
+
+/* A group: POINT operations, constants, and at most one MATRIX operation. */
 static bool check_body_node(Verifier *v, const Node *n, int *n_matrix)
 {
     OpClass c = op_table[n->op].op_class;
@@ -185,7 +195,7 @@ static bool check_body_node(Verifier *v, const Node *n, int *n_matrix)
     if (c != OP_CLASS_MATRIX || ++*n_matrix > 1)
         return fault(v, "%s: not allowed in this fused group", node_label(v, n));
     for (int i = 0; i < n->n_in; i++)
-        if (value_node(v->g, n->in[i])->op != OP_input)
+        if (!may_read(v, n, i))
             return fault(v, "%s: reads a result of its own fused group", node_label(v, n));
     return true;
 }

@@ -264,6 +264,15 @@ static bool run_on_graph(PassContext *ctx, const Pass *pass)
     return true;
 }
 
+/* On a step that goes on beside that of ctx; NULL: there is none. */
+static bool run_beside(PassContext *ctx, PassContext *other, const Pass *pass)
+{
+    if (!other || run_on_graph(other, pass))
+        return true;
+    ctx->error = other->error;
+    return false;
+}
+
 static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, void *user)
 {
     if (strcmp(pass->needs, "any") != 0 && strcmp(pass->needs, ctx->graph->kind) != 0)
@@ -276,14 +285,13 @@ static bool run_one(PassContext *ctx, const Pass *pass, PassObserver *observer, 
         return pipeline_error(
             ctx, pool_printf(ctx->pool, "pass %s cannot follow pass views", pass->name),
             pool_printf(ctx->pool, "only %s can", passes_for_pieces(ctx->pool)));
-    PassContext *again = ctx->again; /* as it was: autodiff makes it */
+    PassContext *again = ctx->again, *plain = ctx->plain; /* as they were before they are made */
     double begin = clock_seconds();
     if (!run_on_graph(ctx, pass))
         return false;
-    if (ctx->again && again && !run_on_graph(again, pass)) {
-        ctx->error = again->error;
+    if (!run_beside(ctx, ctx->again ? again : NULL, pass) ||
+        !run_beside(ctx, ctx->plain ? plain : NULL, pass))
         return false;
-    }
     if (observer)
         observer(user, pass, ctx->graph, clock_seconds() - begin);
     return true;

@@ -17,6 +17,7 @@
 typedef struct Form {
     PassContext *ctx;
     bool masks, again; /* again: loops' gradients compute steps again */
+    bool plain;        /* normalized images are tensors */
     const char *loops; /* as in the report */
     Pool *scratch;
     Graph *graph;
@@ -148,7 +149,7 @@ static double mask_percent(const RematFigures *with, const RematFigures *without
 /* Loops that keep fewer of their carries: the first of them, one more with each form, then all with
  * two levels.  With more loops than MOST_LOOPS the last of these steps takes the rest.  The same of
  * the step whose loops compute their steps again, where they all change at once. */
-enum { MOST_LOOPS = 4, MOST_FORMS = 2 * (1 + MOST_LOOPS + 1) + 2 * (1 + 2) };
+enum { MOST_LOOPS = 4, MOST_FORMS = 2 * (1 + MOST_LOOPS + 1) + 2 * (1 + 2) + 2 };
 
 typedef struct Forms {
     PassContext *ctx;
@@ -199,6 +200,21 @@ static void add_loop_forms(Forms *f, const Graph *g, Graph *again, bool masks)
     add_checkpoints(f, again, masks, true);
 }
 
+/* The step whose normalized images are tensors, with masks and without, which is what the user
+ * wrote; without such a step: otherwise. */
+static Form *add_plain_forms(Forms *f, Form *otherwise)
+{
+    const PassContext *plain = f->ctx->plain;
+    if (!plain)
+        return otherwise;
+    Form *form = add_form(f, plain->graph, true);
+    form->plain = form->step.is_finer = true;
+    if (plain->without_masks)
+        form = add_form(f, plain->without_masks, false);
+    form->plain = true;
+    return form;
+}
+
 /* The gradients of some loops read more than what steps begin with. */
 static bool keeps_less(const PassContext *ctx)
 {
@@ -214,14 +230,16 @@ static bool plan_forms(PassContext *ctx, Pool *scratch, double begin)
     Form *first = add_form(&f, ctx->graph, true), *whole = NULL;
     if (ctx->without_masks)
         whole = add_form(&f, ctx->without_masks, false);
+    Form *base = add_plain_forms(&f, whole ? whole : first);
     PassContext *again = keeps_less(ctx) ? ctx->again : NULL;
     Graph *again_graph[2] = {again ? again->graph : NULL, again ? again->without_masks : NULL};
     for (int i = 0; i < 2 && request.budget.kind != BUDGET_NONE; i++)
         add_loop_forms(&f, graph[i], again_graph[i], i == 0);
     ctx->again = NULL; /* no pass behind this one has a use for it */
     RematPlan plan;
-    const PlanForms forms = {f.step, f.n, whole ? &whole->step : &first->step};
-    request.budget.of_bytes = ctx->masks.whole_peak_bytes;
+    const PlanForms forms = {f.step, f.n, &base->step};
+    request.budget.of_bytes =
+        ctx->plain ? ctx->plain->masks.whole_peak_bytes : ctx->masks.whole_peak_bytes;
     bool fits = remat_plan(ctx->pool, &request, begin, &forms, &plan, &ctx->error);
     Form *chosen = first;
     for (int i = 0; i < f.n; i++)
@@ -232,6 +250,11 @@ static bool plan_forms(PassContext *ctx, Pool *scratch, double begin)
         ctx->masks.overhead_percent = mask_percent(&first->step.keep_all, &whole->step.keep_all);
     if (again && chosen->again)
         ctx->masks.tensors = again->masks.tensors;
+    if (chosen->plain) {
+        ctx->masks = ctx->plain->masks;
+        ctx->masks.overhead_percent = mask_percent(&chosen->step.keep_all, &base->step.keep_all);
+    }
+    ctx->plain = NULL;
     if (!chosen->masks)
         ctx->masks = (MaskReport){0};
     return fits && use_plan(chosen, &plan);

@@ -5,9 +5,12 @@
 
 #include <stdint.h>
 
-/* Every thread owns this much scratch memory, 64-byte aligned: packed panels, padded rows.  It is
- * outside the arena, fixed, and independent of the model. */
-#define SCRIMP_SCRATCH_BYTES (1024 * 1024)
+/* Every thread owns this much scratch memory, 64-byte aligned, outside the arena, fixed, and
+ * independent of the model: to work in (packed panels, padded rows), and for strips of an image
+ * that a kernel makes for itself (codegen/cpu/point/prologue.h). */
+#define SCRIMP_WORK_BYTES    (1024 * 1024)
+#define SCRIMP_STRIP_BYTES   (1024 * 1024)
+#define SCRIMP_SCRATCH_BYTES (SCRIMP_WORK_BYTES + SCRIMP_STRIP_BYTES)
 
 /* One generated kernel: does tasks [begin, end) of its n_tasks.  buf: addresses in the arena; some
  * kernels take a 64-bit number in the place of one.  Kernels in turns (codegen/build/strips.h) find

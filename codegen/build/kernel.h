@@ -83,8 +83,12 @@ typedef struct Call {
     uint64_t bf16; /* bit i: buffer i, of the first 64, holds bf16; part of the key */
     double flops, bytes;
     CallSpans writes, reads;
-    const CallLoops *loops; /* NULL: it runs once */
-    Loc loc;                /* of the node */
+    int made; /* the buffer, counted from 1, whose tensor is not in memory: what is around the
+                 kernel makes it piece by piece; the next buffer is for asking what will be read
+                 next: it has what the next piece is made of where this one is; 0: there is none */
+    const ReadPieces *pieces; /* of it */
+    const CallLoops *loops;   /* NULL: it runs once */
+    Loc loc;                  /* of the node */
     NodeId node;
     bool contract; /* FMA contraction allowed (matrix products); else the kernel is compiled with
                       -ffp-contract=off */
@@ -104,8 +108,18 @@ typedef struct CallDraft {
     CallBuf buf[CALL_MAX_BUFS];
     double flops, bytes;
     CallSpans writes, reads;
+    int made;
+    const ReadPieces *pieces;
     bool contract, amx;
 } CallDraft;
+
+/* Two numbers more, for what is around the kernel to fill in; the first one. */
+static inline int call_add_numbers(CallDraft *call)
+{
+    call->buf[call->n_bufs] = call->buf[call->n_bufs + 1] = (CallBuf){CALL_NUMBER, 0};
+    call->n_bufs += 2;
+    return call->n_bufs - 2;
+}
 
 typedef struct Lowering Lowering;
 typedef void LowerRule(Lowering *l, const Node *node);

@@ -39,6 +39,11 @@ void call_text(const Call *call, StrBuf *out, const char *symbol)
     call->text(out, symbol, call->desc);
 }
 
+static CallSpans few_spans(CallSpans s)
+{
+    return s.spans && s.spans->n > TASK_SPANS_MOST ? (CallSpans){0} : s;
+}
+
 void lower_call(Lowering *l, CallDraft draft)
 {
     uint64_t bf16 = bf16_buffers(l->graph, &draft);
@@ -62,8 +67,10 @@ void lower_call(Lowering *l, CallDraft draft)
                  .bf16 = bf16,
                  .flops = draft.flops,
                  .bytes = draft.bytes,
-                 .writes = draft.writes,
-                 .reads = draft.reads,
+                 .writes = few_spans(draft.writes),
+                 .reads = few_spans(draft.reads),
+                 .made = draft.made,
+                 .pieces = draft.pieces,
                  .loc = graph_node(l->graph, l->node)->loc,
                  .node = l->node,
                  .contract = draft.contract};

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/build/spans.h"
 
+/* More than any image has that is made for a kernel (ir/prologue.c). */
+enum { SPANS_MOST = 1 << 20 };
+
 TaskSpans *task_spans_new(Pool *pool, int64_t n, int64_t tasks_each)
 {
-    if (n < 1 || n > TASK_SPANS_MOST)
+    if (n < 1 || n > SPANS_MOST)
         return NULL;
     TaskSpans *s = POOL_NEW(pool, TaskSpans);
     *s = (TaskSpans){.n = n,
@@ -13,4 +16,25 @@ TaskSpans *task_spans_new(Pool *pool, int64_t n, int64_t tasks_each)
     for (int64_t i = 0; i <= n; i++)
         s->task[i] = i * tasks_each;
     return s;
+}
+
+void read_pieces_add(Pool *pool, ReadPieces *pieces, ReadPiece piece)
+{
+    vec_push(pool, &pieces->of, piece);
+}
+
+ReadPieces *read_pieces_of_spans(Pool *pool, const TaskSpans *reads, int64_t most)
+{
+    ReadPieces *pieces = POOL_NEW(pool, ReadPieces);
+    pieces->steps = -1;
+    for (int64_t i = 0, end; i < reads->n; i = end) {
+        for (end = i + 1; end < reads->n && reads->to[end] - reads->from[i] <= most; end++)
+            ;
+        read_pieces_add(pool, pieces,
+                        (ReadPiece){.task = reads->task[i],
+                                    .task_end = reads->task[end],
+                                    .from = reads->from[i],
+                                    .to = reads->to[end - 1]});
+    }
+    return pieces;
 }

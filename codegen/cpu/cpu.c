@@ -5,6 +5,7 @@
 #include "codegen/cpu/gemm/gemm.h"
 #include "codegen/cpu/gemm/matrix_lower.h"
 #include "codegen/cpu/point/point_jit.h"
+#include "codegen/cpu/point/prologue.h"
 #include "codegen/cpu/rules.h"
 
 static LowerRule *const rules[OP_COUNT] = {
@@ -39,5 +40,7 @@ void cpu_matrix(Lowering *l, const Node *node)
 
 void cpu_fused(Lowering *l, const Node *node)
 {
+    size_t first = l->calls.len;
     lower_group(l, node, matrix_rules);
+    prologue_lower(l, node, first);
 }

@@ -7,7 +7,6 @@
 
 enum {
     COPY_PAD = 16,
-    BAND_PIXELS = 168, /* a chain's rounding error grows with its length */
     CHAIN_LEAST = 256, /* steps of a chain that is one of several */
     PANEL_MOST = 64,   /* columns of a panel of packed dy, for vectors of any width */
     PANEL_UNIT = 16,
@@ -152,7 +151,7 @@ static bool pass_fits(const ConvGeometry *q, const ConvAxis *y, const ConvAxis *
         (!q->bf16 && conv_axis_inside(y) && conv_axis_inside(x)))
         return true;
     int64_t places = conv_axis_span(y, 1) * conv_axis_span(x, 1);
-    return places * conv_pixel_floats(channels) * 4 <= SCRIMP_SCRATCH_BYTES;
+    return places * conv_pixel_floats(channels) * 4 <= SCRIMP_WORK_BYTES;
 }
 
 static bool forward_fits(const ConvGeometry *q)
@@ -180,10 +179,7 @@ int64_t conv_x_columns(const ConvGeometry *q)
 
 int64_t conv_band_rows(const ConvGeometry *q)
 {
-    int64_t rows = q->ow ? divide_up(BAND_PIXELS, q->ow) : 1;
-    while (rows > 1 && 4 * rows * conv_x_columns(q) * conv_group_in(q) > CONV_BAND_BYTES)
-        rows--;
-    return rows;
+    return conv_wgrad_band(q->ow, conv_x_columns(q), conv_group_in(q));
 }
 
 /* The rows of x, of one channel if it must be, and the packed panel of dy. */
@@ -193,7 +189,7 @@ static bool weights_fit(const ConvGeometry *q)
     int64_t panel = conv_band_rows(q) * q->ow * (width < PANEL_MOST ? width : PANEL_MOST);
     int64_t columns = 4 * conv_x_columns(q);
     int64_t rows = columns > CONV_BAND_BYTES ? columns : CONV_BAND_BYTES;
-    return rows + 4 * (64 + panel) <= SCRIMP_SCRATCH_BYTES;
+    return rows + 4 * (64 + panel) <= SCRIMP_WORK_BYTES;
 }
 
 ConvForm conv_form(const ConvGeometry *q, ConvPart part)

@@ -28,6 +28,7 @@
 #define SCRIMP_CODEGEN_FORMS_CONVOLUTION_H
 
 #include "codegen/forms/product.h"
+#include "ir/prologue.h"
 
 typedef enum ConvPart { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD } ConvPart;
 /* Which of them a convolution's operation is. */
@@ -89,7 +90,6 @@ ConvChains conv_chains(const ConvGeometry *q, ConvPart part);
 /* CONV_WINDOW.  Floats between pixels of a copy of the source: pixels a multiple of 2 KiB apart
  * collide in a cache. */
 int64_t conv_pixel_floats(int64_t channels);
-enum { CONV_BAND_BYTES = 256 * 1024 }; /* of a band's copied rows of x, unless it has one row */
 int64_t conv_band_rows(const ConvGeometry *q);
 /* Columns of x under one row of dy. */
 int64_t conv_x_columns(const ConvGeometry *q);

@@ -2,6 +2,7 @@
 #include "codegen/forms/epilogue.h"
 
 #include "codegen/forms/point.h"
+#include "ir/strided_view.h"
 #include "ir/support/bug.h"
 
 Epilogue epilogue_none(const Type *out)
@@ -20,18 +21,32 @@ static const Node *matrix_node(const Graph *body)
     BUG("a fused group without a matrix operation has no epilogue");
 }
 
+ValueId group_prologue(const Graph *body)
+{
+    for (size_t i = 0; i < body->order.len; i++) {
+        const Node *n = graph_node(body, body->order.data[i]);
+        for (int k = 0; op_table[n->op].op_class == OP_CLASS_MATRIX && k < n->n_in; k++)
+            if (op_table[value_node(body, n->in[k])->op].op_class == OP_CLASS_POINT)
+                return n->in[k];
+    }
+    return VALUE_NONE;
+}
+
 static bool is_exponent(const Graph *body, const Node *n, int in)
 {
     double e;
     return in == 1 && point_known_exponent(body, n, &e);
 }
 
-/* Some element-wise operation reads v from the kernel's arguments. */
+/* Some element-wise operation that does not work for the matrix operation reads v from the kernel's
+ * arguments.  What works for it comes before it, and nothing else does that reads v. */
 static bool read_by_points(const Graph *body, ValueId v)
 {
+    bool behind = group_prologue(body) == VALUE_NONE;
     for (size_t i = 0; i < body->order.len; i++) {
         const Node *n = graph_node(body, body->order.data[i]);
-        for (int k = 0; k < n->n_in; k++)
+        behind = behind || op_table[n->op].op_class == OP_CLASS_MATRIX;
+        for (int k = 0; behind && k < n->n_in; k++)
             if (n->in[k] == v && op_table[n->op].op_class == OP_CLASS_POINT &&
                 !is_exponent(body, n, k))
                 return true;
@@ -39,11 +54,17 @@ static bool read_by_points(const Graph *body, ValueId v)
     return false;
 }
 
-static void add_input(Epilogue *e, ValueId inner, CallBuf outer, CallDraft *call)
+int64_t epilogue_pitch(const Graph *g, ValueId v)
+{
+    const Type *t = value_type(g, v);
+    return value_is_dense(g, v) ? 0 : value_view(g, v).stride[t->rank - 2];
+}
+
+static void add_input(Epilogue *e, ValueId inner, CallBuf outer, int64_t pitch, CallDraft *call)
 {
     if (e->n_inputs == EPILOGUE_MAX_INPUTS || call->n_bufs == CALL_MAX_BUFS)
         BUG("an epilogue with too many operands");
-    e->input[e->n_inputs++] = (EpilogueInput){inner, call->n_bufs};
+    e->input[e->n_inputs++] = (EpilogueInput){inner, call->n_bufs, pitch};
     call->buf[call->n_bufs++] = outer;
 }
 
@@ -53,9 +74,11 @@ static CallBuf number_of(const Graph *body, const Node *constant)
     return (CallBuf){CALL_NUMBER, point_word(dtype, node_float(constant, ATTR_value, 0))};
 }
 
-void epilogue_add_body(Epilogue *e, const Node *fused, CallDraft *call)
+void epilogue_add_body(Epilogue *e, const Graph *g, const Node *fused, CallDraft *call)
 {
     const Graph *body = fused->body;
+    if (body->outputs.data[0].value == matrix_node(body)->out[0])
+        return;
     e->body = body;
     e->acc = matrix_node(body)->out[0];
     e->result = body->outputs.data[0].value;
@@ -64,9 +87,11 @@ void epilogue_add_body(Epilogue *e, const Node *fused, CallDraft *call)
         const Node *n = graph_node(body, body->order.data[i]);
         if (n->op != OP_input && n->op != OP_const)
             continue;
-        CallBuf outer = n->op == OP_const ? number_of(body, n) : (CallBuf){fused->in[input++], 0};
+        bool constant = n->op == OP_const;
+        ValueId v = constant ? VALUE_NONE : fused->in[input++];
         if (read_by_points(body, n->out[0]))
-            add_input(e, n->out[0], outer, call);
+            add_input(e, n->out[0], constant ? number_of(body, n) : point_buf(g, v),
+                      constant ? 0 : epilogue_pitch(g, v), call);
     }
 }
 
@@ -121,6 +146,12 @@ static void node_key(StrBuf *key, const Graph *body, const Node *n)
         strbuf_printf(key, " ^%a", exponent);
 }
 
+void body_key(StrBuf *key, const Graph *body)
+{
+    for (size_t i = 0; i < body->order.len; i++)
+        node_key(key, body, graph_node(body, body->order.data[i]));
+}
+
 void epilogue_key(StrBuf *key, const Epilogue *e)
 {
     strbuf_printf(key, " bias%d", e->bias_buf);
@@ -129,10 +160,10 @@ void epilogue_key(StrBuf *key, const Epilogue *e)
     if (!e->body)
         return;
     strbuf_printf(key, " body(%u>%u", e->acc, e->result);
-    for (size_t i = 0; i < e->body->order.len; i++)
-        node_key(key, e->body, graph_node(e->body, e->body->order.data[i]));
+    body_key(key, e->body);
     for (int i = 0; i < e->n_inputs; i++)
-        strbuf_printf(key, ";%u@%d", e->input[i].value, e->input[i].buf);
+        strbuf_printf(key, ";%u@%d/%lld", e->input[i].value, e->input[i].buf,
+                      (long long)e->input[i].pitch);
     strbuf_put(key, ")");
 }
 

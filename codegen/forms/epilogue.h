@@ -16,7 +16,10 @@ enum { EPILOGUE_MAX_INPUTS = 80 };
 typedef struct EpilogueInput {
     ValueId value;
     int buf;
+    int64_t pitch; /* elements between its rows, where it lies inside of another value; else 0 */
 } EpilogueInput;
+/* Of a value of the step, which may lie inside of another (ir/strided_view.h). */
+int64_t epilogue_pitch(const Graph *g, ValueId v);
 
 typedef struct Epilogue {
     int bias_buf;      /* f32[columns]; -1: none */
@@ -28,14 +31,20 @@ typedef struct Epilogue {
     EpilogueInput input[EPILOGUE_MAX_INPUTS];
 } Epilogue;
 
+/* What element-wise operations of a body make for its matrix operation to read; VALUE_NONE:
+ * nothing, or there is no matrix operation. */
+ValueId group_prologue(const Graph *body);
+
 /* No bias and no body: the sum is stored as `out`. */
 Epilogue epilogue_none(const Type *out);
-/* Adds the operations of the fused node being lowered (a graph's node); the inputs and constants of
+/* Adds the operations of the fused node of g being lowered; the inputs and constants of
  * the body that they need are appended to call->buf. */
-void epilogue_add_body(Epilogue *e, const Node *fused, CallDraft *call);
+void epilogue_add_body(Epilogue *e, const Graph *g, const Node *fused, CallDraft *call);
 /* Some operand has the result's shape, so that the result may be written over it: it must not be
  * used for partial sums. */
 bool epilogue_may_alias(const Epilogue *e);
+/* Appends what a body's operations are. */
+void body_key(StrBuf *key, const Graph *body);
 /* Appends everything the emitted code depends on. */
 void epilogue_key(StrBuf *key, const Epilogue *e);
 /* The key of a matrix kernel whose description T ends in its epilogue. */

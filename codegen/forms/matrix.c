@@ -53,6 +53,10 @@ static ValueId outer_value(const MatrixNode *m, ValueId inner)
 int matrix_add_operand(const MatrixNode *m, CallDraft *call, int i)
 {
     ValueId v = m->node->in[i];
+    if (m->fused && v == group_prologue(m->graph)) {
+        call->made = call->n_bufs + 1;
+        return call_add_numbers(call);
+    }
     call->buf[call->n_bufs] = (CallBuf){m->fused ? outer_value(m, v) : v, 0};
     return call->n_bufs++;
 }
@@ -63,7 +67,7 @@ Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias)
     if (bias >= 0 && bias < m->node->n_in)
         e.bias_buf = matrix_add_operand(m, call, bias);
     if (m->fused)
-        epilogue_add_body(&e, m->fused, call);
+        epilogue_add_body(&e, m->l->graph, m->fused, call);
     return e;
 }
 

@@ -20,7 +20,8 @@ const Type *matrix_result_type(const MatrixNode *m);
 double matrix_bytes(const MatrixNode *m);
 /* A call with buffer 0 = the result. */
 CallDraft matrix_call(const MatrixNode *m);
-/* Appends operand i to the call's buffers; its index. */
+/* Appends operand i to the call's buffers; its index.  One that the group makes for the operation
+ * is a number, in whose place its kernel finds an address, and call->made. */
 int matrix_add_operand(const MatrixNode *m, CallDraft *call, int i);
 /* Bias (operand `bias`, -1 or past the operands: none) and the operations of the fused node. */
 Epilogue matrix_epilogue(const MatrixNode *m, CallDraft *call, int bias);

@@ -141,7 +141,7 @@ static bool adds_directly(const ResampleDesc *d)
 {
     double rows = all_reads(d, 0) / (double)d->out[0], columns = all_reads(d, 1);
     double apart = rows * (double)d->in[1] + columns, together = rows * columns;
-    int64_t room = (SCRIMP_SCRATCH_BYTES - RESAMPLE_SLACK) / (int64_t)sizeof(float) / d->in[1];
+    int64_t room = (SCRIMP_WORK_BYTES - RESAMPLE_SLACK) / (int64_t)sizeof(float) / d->in[1];
     int64_t least = d->channels < RESAMPLE_CHANNELS ? d->channels : RESAMPLE_CHANNELS;
     bool copies = d->op == OP_resize && d->nearest && d->channels >= RESAMPLE_CHANNELS;
     return room < least || copies || 2 * together < apart;

@@ -249,6 +249,12 @@ void jit_function_bufs(Jit *j, int i)
     jit_frame(j)->bufs = i;
 }
 
+void jit_function_is_kernel(Jit *j)
+{
+    jit_frame(j)->kernel = true;
+    jit_frame(j)->bufs = 0;
+}
+
 JitValue jit_bufs(Jit *j)
 {
     if (jit_frame(j)->bufs < 0)

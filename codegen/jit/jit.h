@@ -55,6 +55,10 @@ JitType jit_pointer_to(Jit *j, JitType type);
 /* A kernel with the ABI of runtime/abi.h, exported under `symbol`. */
 void jit_kernel_begin(Jit *j, const char *symbol);
 void jit_kernel_end(Jit *j);
+/* A function like a kernel, to be called from within one; ended by jit_kernel_end. */
+JitFunction jit_inner_kernel_begin(Jit *j, const char *name);
+void jit_inner_kernel_call(Jit *j, JitFunction f, JitValue bufs, JitValue begin, JitValue end,
+                           JitValue scratch);
 /* Which of the kernel's buffers hold bf16, a bit each: for them, jit_buf gives a p_bf16 where a
  * p_f32 is asked for. */
 void jit_set_bf16(Jit *j, uint64_t buffers);
@@ -73,6 +77,8 @@ JitFunction jit_function_begin(Jit *j, const char *name, JitType result, int n_p
                                const JitType *types);
 /* The function's parameter i is the kernel's buffer table (jit_bufs): jit_buf works in it, too. */
 void jit_function_bufs(Jit *j, int i);
+/* It has the parameters of a kernel: all of a kernel's arguments work in it. */
+void jit_function_is_kernel(Jit *j);
 JitValue jit_param(Jit *j, int i);
 void jit_function_end(Jit *j);                /* void result */
 void jit_function_return(Jit *j, JitValue v); /* ends the function with a result */
@@ -89,6 +95,9 @@ JitValue jit_function_pointer(Jit *j, JitFunction f); /* as p_char */
 /* Calls the function without result that pointer (any pointer type) leads to. */
 void jit_call_pointer_void(Jit *j, JitValue pointer, int n, const JitType *types,
                            const JitValue *args);
+/* Calls a function without result that GCC must not make a part of this one, which would have to
+ * keep the values of both in registers. */
+void jit_call_apart(Jit *j, JitFunction f, int n, const JitType *types, const JitValue *args);
 /* A GCC builtin by name ("__builtin_sqrtf"); result held in a temporary. */
 JitValue jit_builtin(Jit *j, const char *name, int n, const JitValue *args);
 /* Extended asm: "text" with operand 0 the result and 1..n the inputs; constraints as GCC's ("=v",

@@ -229,8 +229,9 @@ typedef struct Measuring {
     const PlanRequest *request;
 } Measuring;
 
-/* What the kernels of the step with masks take, or of the one without, where not all is known. */
-static ExitCode measure_missing(const Measuring *m, MaskUse masks)
+/* What the kernels of the step with masks take, or of the one without, where not all is known; with
+ * normalized images made where they are read, or as tensors. */
+static ExitCode measure_missing(const Measuring *m, MaskUse masks, bool no_norms)
 {
     Program p;
     KernelCosts *c = m->costs;
@@ -241,6 +242,8 @@ static ExitCode measure_missing(const Measuring *m, MaskUse masks)
     plain.pipeline = pipeline_before(c->cli->pool, "remat");
     plain.plan.cost = cost_models;
     plain.plan.masks = masks;
+    plain.plan.no_norms = no_norms;
+    plain.plan.no_plain = true;
     ExitCode code = program_build(c->cli, m->ast, &plain, NULL, &p);
     if (code != EXIT_OK || !add_up(c, p.graph))
         return code;
@@ -254,10 +257,12 @@ static ExitCode measure_missing(const Measuring *m, MaskUse masks)
 static ExitCode measure_all(const Measuring *m)
 {
     ExitCode code = EXIT_OK;
-    if (m->request->masks != MASKS_NEVER)
-        code = measure_missing(m, MASKS_ALWAYS);
-    if (code == EXIT_OK && m->request->masks != MASKS_ALWAYS)
-        code = measure_missing(m, MASKS_NEVER);
+    for (int no_norms = m->request->no_norms; no_norms < 2; no_norms++) {
+        if (code == EXIT_OK && m->request->masks != MASKS_NEVER)
+            code = measure_missing(m, MASKS_ALWAYS, no_norms);
+        if (code == EXIT_OK && m->request->masks != MASKS_ALWAYS)
+            code = measure_missing(m, MASKS_NEVER, no_norms);
+    }
     return code;
 }
 

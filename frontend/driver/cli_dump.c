@@ -59,6 +59,8 @@ static const char *why_off(const Cli *cli, const char *word, size_t length)
     const PassOff passes[] = {
         {"masks", cli->plan.no_masks, "leave --no-masks out"},
         {"views", cli->plan.no_views, "leave --no-views out"},
+        {"norms", cli->plan.no_norms, "leave --no-norms out"},
+        {"norms", cli_backend(cli) != &cpu_backend, "it is for --device cpu"},
         {"attention", cli->plan.no_attention, "leave --no-attention out"},
         {"sums", cli->plan.no_views, "leave --no-views out"},
         {"transposes", cli->plan.no_views, "leave --no-views out"},

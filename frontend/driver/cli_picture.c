@@ -41,7 +41,8 @@ ExitCode cli_build_kept(Cli *cli, const Ast *ast, Program *out)
 {
     ProgramOptions o = {.mode = FRONTEND_TRAIN,
                         .pipeline = pipeline_before(cli->pool, "remat"),
-                        .plan.masks = MASKS_NEVER};
+                        .plan.masks = MASKS_NEVER,
+                        .plan.no_norms = true};
     return cli_build(cli, ast, &o, out);
 }
 

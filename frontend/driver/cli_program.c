@@ -94,6 +94,8 @@ bool cli_plan_request(const Cli *cli, const PlanSettings *file, const PlanOverri
     out->costs.model = own->cost ? own->cost : out->costs.model;
     out->masks = own->masks ? own->masks : out->masks;
     out->no_views |= own->no_views;
+    out->no_norms |= own->no_norms;
+    out->no_plain |= own->no_plain;
     return true;
 }
 
@@ -122,6 +124,7 @@ static ExitCode read_request(Cli *cli, const Ast *ast, const ProgramOptions *o,
     if (!pipeline_has(pipeline, "remat")) {
         ctx->request.masks = cli->plan.no_masks ? MASKS_NEVER : o->plan.masks;
         ctx->request.no_views = cli->plan.no_views || o->plan.no_views;
+        ctx->request.no_norms = cli->plan.no_norms || o->plan.no_norms;
         ctx->request.no_attention = cli->plan.no_attention;
         return EXIT_OK;
     }

@@ -27,7 +27,7 @@ typedef struct PlanOverride {
     const RematSolver *solver;
     const CostModel *cost;
     MaskUse masks;
-    bool no_views;
+    bool no_views, no_norms, no_plain;
 } PlanOverride;
 typedef struct ProgramOptions {
     FrontendMode mode;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* What verbs that plan, and verbs that make machine code, have in common. */
-#define PLAN_OPTIONS  "budget solver effort objective cost no-masks no-views no-attention "
+#define PLAN_OPTIONS  "budget solver effort objective cost no-masks no-views no-norms no-attention "
 #define BUILD_OPTIONS "device exact fast march cache no-cache no-tuning no-strips jobs "
 
 // clang-format off
@@ -211,6 +211,8 @@ const OptionRow cli_options[] = {
      "save whole tensors for the gradients of ReLU and max pooling", 0},
     {"no-views", 0, FIELD_FLAG, offsetof(Cli, plan.no_views), NULL,
      "copy the pieces of concatenations and slices", 0},
+    {"no-norms", 0, FIELD_FLAG, offsetof(Cli, plan.no_norms), NULL,
+     "keep images behind batch normalization as tensors", 0},
     {"no-attention", 0, FIELD_FLAG, offsetof(Cli, plan.no_attention), NULL,
      "keep the scores of attention as tensors", 0},
     {"graph", 0, FIELD_TEXT, offsetof(Cli, source.graph), "FILE.json",

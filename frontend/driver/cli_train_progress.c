@@ -3,6 +3,7 @@
 
 #include "ir/support/clock.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,8 +122,9 @@ void trainer_show_memory(const Trainer *t)
             bytes_text(pool, r->persistent_bytes), bytes_text(pool, r->keep_all_peak_bytes),
             bytes_text(pool, t->program.plan->arena_bytes));
     if (r->recomputed_ops)
-        fprintf(stderr, " (%s recomputes %d operation%s, %.1f%% more time)", r->solver->name,
-                r->recomputed_ops, r->recomputed_ops == 1 ? "" : "s", r->overhead_percent);
+        fprintf(stderr, " (%s recomputes %d operation%s, %.1f%% %s time)", r->solver->name,
+                r->recomputed_ops, r->recomputed_ops == 1 ? "" : "s", fabs(r->overhead_percent),
+                r->overhead_percent < 0 ? "less" : "more");
     if (r->loops)
         fprintf(stderr, " (%s; %.1f%% more time in all)", r->loops, r->overhead_percent);
     fputc('\n', stderr);

@@ -348,8 +348,8 @@ static void put_heading(const Svg *s)
     put_text(s->out, p->title, 2 * MOST_NAME);
     strbuf_printf(s->out,
                   "</text>\n<text x=\"%d\" y=\"48\">Memory of one training step, and where each "
-                  "buffer lies; the plan takes %.1f%% more time</text>\n",
-                  LEFT, p->overhead_percent);
+                  "buffer lies; the plan takes %.1f%% %s time</text>\n",
+                  LEFT, fabs(p->overhead_percent), p->overhead_percent < 0 ? "less" : "more");
     double x = put_key(s, LEFT, 72, KEPT_FILL,
                        pool_printf(pool, "everything kept: %s at most, %d operations",
                                    bytes_text(pool, s->kept_peak), p->kept.n));

@@ -331,5 +331,6 @@ bool pass_autodiff(PassContext *ctx)
         BUG("a loop has one gradient and not the other: %s", again.error.message);
     ctx->again = POOL_NEW(ctx->pool, PassContext);
     *ctx->again = again;
+    ctx->again->is_beside = true;
     return true;
 }

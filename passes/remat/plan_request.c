@@ -38,6 +38,7 @@ PlanSettings plan_settings_merge(const PlanSettings *upper, const PlanSettings *
         .n_threads = number_of(upper->n_threads, lower->n_threads),
         .no_masks = upper->no_masks || lower->no_masks,
         .no_views = upper->no_views || lower->no_views,
+        .no_norms = upper->no_norms || lower->no_norms,
         .no_attention = upper->no_attention || lower->no_attention};
 }
 
@@ -122,6 +123,7 @@ bool plan_request_read(Pool *pool, const PlanSettings *s, PlanRequest *out, Rema
                          .n_threads = (int)s->n_threads,
                          .masks = s->no_masks ? MASKS_NEVER : MASKS_BY_BUDGET,
                          .no_views = s->no_views,
+                         .no_norms = s->no_norms,
                          .no_attention = s->no_attention};
     return read_solver(pool, s->solver, &out->solver, error) &&
            read_cost(pool, s->cost, &out->costs.model, error) &&

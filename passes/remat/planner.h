@@ -28,6 +28,8 @@ typedef struct PlanStep {
     const CostModel *cost;     /* of p's costs, for the report; NULL: they are the user's own */
     bool runs_again;       /* operations of this form run parts of others again: no order of it is
                               without recomputation */
+    bool is_finer;         /* it has tensors that other forms have not, which makes its peak larger,
+                              but plans with the fewest bytes may be smaller */
     const char *way_out;   /* what else helps where no plan fits, after a comma; or "" */
     RematFigures keep_all; /* filled: each node once, in the order of p */
 } PlanStep;

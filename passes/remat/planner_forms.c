@@ -63,7 +63,7 @@ static bool may_be_better(Solve *other, const Solve *s, const Planned *a)
     int64_t needed = other->keep_all.peak_bytes - other->p->persistent_bytes,
             saved = other->keep_all.peak_bytes - s->keep_all.peak_bytes;
     if (wants_bytes(s, a))
-        return (is_small || -saved > needed / LEAST_PART) &&
+        return (is_small || other->step->is_finer || -saved > needed / LEAST_PART) &&
                may_be_smaller(other, bytes_of(s, a), time);
     return (is_small || saved > needed / LEAST_PART || -saved > needed / LEAST_PART) &&
            planner_may_be_faster(other, s->budget_bytes, time);

@@ -33,16 +33,18 @@ static void fill_peak(Pool *pool, const RematProblem *p, double until, RematRepo
     }
 }
 
-/* Nothing is proven beyond 0 where no budget was given. */
+/* Where no budget was given, that of each operation once. */
 static double overhead_percent(Pool *pool, const RematProblem *p, const SolveContext *c,
                                const RematReport *r)
 {
     double time = 0;
     for (int n = 0; n < p->n_nodes; n++)
         time += p->node[n].cost;
-    if (r->budget_bytes == INT64_MAX || !(r->base_cost > 0))
+    if (!(r->base_cost > 0))
         return 0;
-    time += remat_overhead_lower_bound(relaxed(p, c), r->budget_bytes, pool, c->bounds_until, NULL);
+    if (r->budget_bytes != INT64_MAX)
+        time +=
+            remat_overhead_lower_bound(relaxed(p, c), r->budget_bytes, pool, c->bounds_until, NULL);
     return 100 * (time - r->base_cost) / r->base_cost;
 }
 

@@ -47,7 +47,7 @@ static void test_mistakes(void)
     expect_run(1, "--stepz", "$SCRIMP train $EXAMPLES/mlp.scrimp --stepz 3");
     expect_run(1, "needs a file", "$SCRIMP check");
     expect_run(1, "a whole number, 1 or more", "$SCRIMP train $EXAMPLES/mlp.scrimp --steps many");
-    expect_run(1, "--no is short for several: --no-masks, --no-views, --no-attention, --no-cache",
+    expect_run(1, "--no is short for several: --no-masks, --no-views, --no-norms, --no-attention",
                "$SCRIMP plan $EXAMPLES/mlp.scrimp --no");
     expect_ok("$SCRIMP plan $EXAMPLES/mlp.scrimp --thread 1 --no-m --sol=chen");
     expect_run(1, "--threads 0", "$SCRIMP plan $EXAMPLES/mlp.scrimp --thread 0");

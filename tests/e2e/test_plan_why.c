@@ -13,7 +13,7 @@ typedef struct Case {
 static const Case cases[] = {
     {"convnet", "--budget 60%"},
     {"chargpt", "--budget 40%"},
-    {"densenet", "-D depth=121 -D size=64 -D N=2 --budget 60% --effort 0.05"},
+    {"densenet", "-D depth=121 -D size=64 -D N=2 --budget 30% --effort 0.05"},
     {"mlp", ""},
 };
 

@@ -240,7 +240,7 @@ static const Example examples[] = {
     {"chargpt", "40%", {NULL}, true},
     {"chargpt", "min", {NULL}, false},
     {"convnet", "min", {NULL}, true},
-    {"densenet", "40%", {"depth=121", "size=64", "N=2"}, true},
+    {"densenet", "30%", {"depth=121", "size=64", "N=2"}, true},
     {"densenet", "min", {"depth=121", "size=64", "N=2"}, false},
     {"googlenet", "min", {"N=2", "size=96"}, false},
     {"unet", "min", {NULL}, true},

@@ -70,7 +70,8 @@ enum { N_MODELS = sizeof models / sizeof *models };
 
 static bool build(Pool *pool, const char *text, const char *budget, int64_t cache, Built *out)
 {
-    BuildOptions o = {.budget = budget, .strip_cache = cache};
+    /* With normalized images as tensors: chains begin with them. */
+    BuildOptions o = {.budget = budget, .strip_cache = cache, .no_norms = true};
     return model_build(pool, text, &o, out);
 }
 

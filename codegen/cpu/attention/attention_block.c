@@ -80,7 +80,7 @@ static void take_scratch(Block *b)
         if (d->grad)
             b->dscores = take(b, &used, d->keys * rows);
     }
-    if (used * 4 > SCRIMP_SCRATCH_BYTES)
+    if (used * 4 > SCRIMP_WORK_BYTES)
         BUG("attention needs %lld bytes of scratch", (long long)used * 4);
 }
 

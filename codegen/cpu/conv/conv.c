@@ -2,6 +2,7 @@
 #include "codegen/cpu/conv/conv.h"
 
 #include "codegen/cpu/gemm/gemm.h"
+#include "codegen/cpu/point/prologue.h"
 #include "ir/conv_columns.h"
 #include "ir/product.h"
 #include "ir/support/bug.h"
@@ -14,6 +15,13 @@ static void finish(const MatrixNode *m, CallDraft *call, const char *what, const
     call->contract = true;
     if (call->n_tasks)
         lower_call(m->l, *call);
+}
+
+/* Of an image that is made for the kernel. */
+static void note_pieces(const MatrixNode *m, CallDraft *call)
+{
+    if (call->made && call->reads.spans)
+        call->pieces = read_pieces_of_spans(m->l->pool, call->reads.spans, PROLOGUE_BAND);
 }
 
 /* --- depthwise --- */
@@ -44,7 +52,10 @@ static void lower_depthwise_wgrad(const MatrixNode *m, CallDraft *call, ConvDept
     check_workspace(m, conv_narrow_chunks(&d->q) * conv_depthwise_chunk_floats(&d->q));
     call->emit = conv_depthwise_wgrad_emit;
     call->n_tasks = conv_narrow_chunks(&d->q);
+    if (d->a_made)
+        call->pieces = conv_depthwise_wgrad_pieces(m->l->pool, d);
     finish(m, call, "conv dw", &d->q);
+    call->made = 0;
     ConvJoin *join = POOL_NEW(m->l->pool, ConvJoin);
     conv_depthwise_join(join, d, m->l->target->vector_floats);
     lower_join(m, call, join, &d->q);
@@ -71,6 +82,9 @@ static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart
     CallDraft call = matrix_call(m);
     d->a_buf = matrix_add_operand(m, &call, 0);
     d->b_buf = matrix_add_operand(m, &call, 1);
+    d->a_made = call.made == d->a_buf + 1;
+    if (d->a_made && part == CONV_WGRAD)
+        d->steps = call_add_numbers(&call);
     if (part == CONV_WGRAD || (part == CONV_DGRAD && conv_group_in(q) > 1)) {
         d->partial_buf = call.n_bufs;
         call.buf[call.n_bufs++] = (CallBuf){VALUE_NONE, 0};
@@ -92,6 +106,7 @@ static void lower_depthwise(const MatrixNode *m, const ConvGeometry *q, ConvPart
     call.n_tasks = conv_depthwise_tasks(d);
     call.writes = (CallSpans){conv_depthwise_writes(m->l->pool, d), {d->out_buf}, 1};
     call.reads = (CallSpans){conv_depthwise_reads(m->l->pool, d), {d->a_buf}, 1};
+    note_pieces(m, &call);
     finish(m, &call, what, q);
 }
 
@@ -137,6 +152,7 @@ static CallDraft lower_pack(const MatrixNode *m, ConvWindow *w)
     CallDraft call = window_call(m, w), pack = call;
     const Type *weights = value_type(m->l->graph, call.buf[w->weight_buf].value);
     conv_pack_call(m->l->pool, &pack, w, weights->dtype, m->l->target->vector_floats);
+    pack.made = 0;
     finish(m, &pack, "conv weights", &w->q);
     return call;
 }
@@ -163,6 +179,7 @@ static void lower_passes(const MatrixNode *m, CallDraft call, const ConvWindow *
     call.bytes = matrix_bytes(m);
     call.writes = (CallSpans){conv_window_writes(m->l->pool, w, n), {w->out_buf}, 1};
     call.reads = (CallSpans){conv_window_reads(m->l->pool, w, n), {w->source_buf}, 1};
+    note_pieces(m, &call);
     finish(m, &call, what, q);
 }
 
@@ -210,7 +227,8 @@ static void lower_forward_window(const MatrixNode *m, const ConvGeometry *q)
                       .red = conv_group_in(q),
                       .cols = conv_group_out(q),
                       .source_c = q->c,
-                      .result_c = q->k};
+                      .result_c = q->k,
+                      .made = m->fused && group_prologue(m->graph) != VALUE_NONE};
     conv_window_plan(w, m->l->target, variant_of(m, &conv_window_family, q, "forward"));
     check_workspace(m, conv_window_packed_floats(w, m->l->target->vector_floats));
     lower_window(m, w, "conv");
@@ -266,6 +284,9 @@ static void lower_weights(const MatrixNode *m, const ConvGeometry *q)
     CallDraft call = matrix_call(m);
     w->x_buf = matrix_add_operand(m, &call, 0);
     w->dy_buf = matrix_add_operand(m, &call, 1);
+    w->x_made = call.made == w->x_buf + 1;
+    if (w->x_made)
+        w->steps = call_add_numbers(&call);
     if (w->chunks > 1) {
         check_workspace(m, w->chunks * type_elements(matrix_result_type(m)));
         w->partial_buf = call.n_bufs;
@@ -278,7 +299,10 @@ static void lower_weights(const MatrixNode *m, const ConvGeometry *q)
     call.n_tasks = conv_wgrad_tasks(w);
     call.flops = conv_flops(q);
     call.bytes = matrix_bytes(m);
+    if (w->x_made)
+        call.pieces = conv_wgrad_pieces(m->l->pool, w);
     finish(m, &call, "conv dw", q);
+    call.made = 0;
     if (w->chunks == 1)
         return;
     ConvJoin *join = POOL_NEW(m->l->pool, ConvJoin);

@@ -33,7 +33,8 @@ typedef struct ConvWindow {
     bool transposed; /* data gradient: sums over q.k, makes q.c */
     bool phase;      /* of a stride: its passes share bands of the source if they can */
     bool direct;     /* decided by conv_window_plan: the source is read in place */
-    char unused[5];
+    bool made;       /* the source is made for the kernel (codegen/cpu/point/prologue.h) */
+    char unused[4];
     ConvAxis axis[2];
     int64_t red, cols; /* per group: channels summed over, channels made */
     int64_t source_c, result_c;
@@ -90,6 +91,8 @@ typedef struct ConvWgrad {
     ConvGeometry q;
     int64_t chunks; /* of the rows of dy, with partial sums of their own; 1: none */
     int x_buf, dy_buf, partial_buf, out_buf;
+    int x_made; /* flag: x is made for the kernel (codegen/cpu/point/prologue.h); */
+    int steps;  /* then: between the rows of dy that this number of the call and the next one say */
     TileShape shape;
     int64_t panels, panel_groups;
     int64_t channel_block, channel_blocks; /* of one group's input channels */
@@ -104,6 +107,7 @@ extern const KernelFamily conv_wgrad_family;
 /* By a variant, or the default where that one needs more scratch memory than there is. */
 void conv_wgrad_plan(ConvWgrad *w, const Target *target, int variant);
 int64_t conv_wgrad_tasks(const ConvWgrad *w);
+ReadPieces *conv_wgrad_pieces(Pool *pool, const ConvWgrad *w);
 void conv_wgrad_emit(Jit *j, const void *desc);
 void conv_wgrad_join(ConvJoin *join, const ConvWgrad *w);
 
@@ -115,6 +119,9 @@ typedef struct ConvDepth {
     int a_buf, b_buf, partial_buf, out_buf;
     int weight_buf;    /* b_buf, or the workspace with the weights that conv_depthwise_pack made */
     int64_t band_rows; /* of a task, decided by conv_depthwise_plan */
+    int a_made;        /* flag: the image is made for the kernel (codegen/cpu/point/prologue.h) */
+    int steps;         /* of a weight gradient, then: between the rows of dy that this number of the
+                          call and the next one say */
     Epilogue epilogue;
 } ConvDepth;
 KERNEL_DESC(ConvDepth)
@@ -132,6 +139,7 @@ TaskSpans *conv_depthwise_reads(Pool *pool, const ConvDepth *d);
 void conv_depthwise_emit(Jit *j, const void *desc);
 /* Weight gradient: partial sums of chunks (that many tasks), and their sum. */
 int64_t conv_depthwise_chunk_floats(const ConvGeometry *q);
+ReadPieces *conv_depthwise_wgrad_pieces(Pool *pool, const ConvDepth *d);
 void conv_depthwise_wgrad_emit(Jit *j, const void *desc);
 void conv_depthwise_join(ConvJoin *join, const ConvDepth *d, int lanes);
 /* Of the source columns from the first tap of pixel `first` on, those that `pixels` pixels reach
@@ -140,6 +148,11 @@ typedef struct DepthSpan {
     int64_t low, high;
 } DepthSpan;
 DepthSpan conv_depthwise_span(const ConvAxis *x, int64_t first, int64_t pixels);
+
+/* Pieces of x for a weight gradient, `steps` as in ReadPieces: of each chunk, which is so many
+ * tasks, some bands of rows of dy, images one behind another. */
+ReadPieces *conv_sum_pieces(Pool *pool, const ConvGeometry *q, int steps, int64_t chunks,
+                            int64_t tasks, int64_t band_rows);
 
 /* Winograd's form, winograd.h. */
 void conv_winograd_lower(const MatrixNode *m, ConvPart part);

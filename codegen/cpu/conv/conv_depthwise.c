@@ -16,6 +16,7 @@
  * of a band of rows, so that dy is read from memory once. */
 #include "codegen/cpu/conv/conv.h"
 #include "codegen/cpu/point/epilogue_jit.h"
+#include "codegen/cpu/point/prologue.h"
 #include "ir/support/divide.h"
 #include "ir/workspace.h"
 
@@ -292,7 +293,8 @@ static JitValue row_ahead(const DepthEmit *e, JitValue i)
     JitValue at = jit_muladd_i64(j, i, y->source_step, jit_i64(j, y->origin + taps));
     at = jit_muladd_i64(j, e->image, y->source, at);
     JitValue from = jit_mul(j, at, jit_i64(j, e->x.source * e->d->q.c));
-    return jit_tmp(j, jit_offset(j, jit_buf(j, e->d->a_buf, jit_types(j)->p_f32), from));
+    int buf = e->d->a_buf + (e->d->a_made != 0);
+    return jit_tmp(j, jit_offset(j, jit_buf(j, buf, jit_types(j)->p_f32), from));
 }
 
 static DepthRow find_row(const DepthEmit *e, JitValue i)
@@ -424,10 +426,19 @@ TaskSpans *conv_depthwise_reads(Pool *pool, const ConvDepth *d)
     return conv_bands_read(pool, &b, &y, phase_axis(d, 1, 0).source * d->q.c);
 }
 
+/* Of the source, under a band. */
+static int64_t band_floats(const ConvDepth *d)
+{
+    ConvAxis y = phase_axis(d, 0, 0);
+    return conv_axis_span(&y, d->band_rows) * d->q.w * d->q.c;
+}
+
 void conv_depthwise_plan(ConvDepth *d)
 {
     d->band_rows = rows_of_first_phase(d) ? rows_of_first_phase(d) : 1;
     while (d->band_rows > BAND_LEAST && d->q.images * bands(d) < TASKS_WANTED)
+        d->band_rows = divide_up(d->band_rows, 2);
+    while (d->a_made && d->band_rows > 1 && band_floats(d) > PROLOGUE_BAND)
         d->band_rows = divide_up(d->band_rows, 2);
 }
 

@@ -279,7 +279,8 @@ static JitValue x_behind(const ConvDepth *d, Jit *j, JitValue last)
                                 jit_i64(j, (q->r - 1) * q->dilation[0] - q->pad[0] + 1));
     y = jit_muladd_i64(j, jit_div(j, last, oh), q->h, y);
     JitValue at = jit_mul(j, y, jit_i64(j, q->w * q->c));
-    return jit_tmp(j, jit_offset(j, jit_buf(j, d->a_buf, jit_types(j)->p_f32), at));
+    int buf = d->a_buf + (d->a_made != 0);
+    return jit_tmp(j, jit_offset(j, jit_buf(j, buf, jit_types(j)->p_f32), at));
 }
 
 /* All kernel places of rows [from, to) of dy, in groups whose sums fit into registers. */
@@ -319,17 +320,29 @@ void conv_depthwise_wgrad_emit(Jit *j, const void *desc)
     JitValue chunk = jit_tmp(j, jit_index(&task)), all = jit_i64(j, rows), n = jit_i64(j, chunks);
     JitValue from = jit_tmp(j, jit_div(j, jit_mul(j, chunk, all), n));
     JitValue next = jit_add(j, chunk, jit_i64(j, 1));
-    JitValue to = jit_tmp(j, jit_div(j, jit_mul(j, next, all), n));
+    JitValue to = jit_tmp(j, jit_div(j, jit_mul(j, next, all), n)), begins = from;
+    if (d->a_made) {
+        from = jit_tmp(j, jit_max_i64(j, from, jit_number(j, d->steps)));
+        to = jit_tmp(j, jit_min_i64(j, to, jit_number(j, d->steps + 1)));
+    }
     JitValue partial = jit_buf(j, d->partial_buf, jit_types(j)->p_f32);
     JitValue at = jit_mul(j, chunk, jit_i64(j, conv_depthwise_chunk_floats(&d->q)));
     partial = jit_tmp(j, jit_offset(j, partial, at));
+    JitIf first = jit_if(j, jit_compare(j, JIT_EQ, from, begins));
     pack_zero(j, partial, jit_i64(j, conv_depthwise_chunk_floats(&d->q)));
+    jit_end_if(j, &first);
     JitLoop b = jit_for(j, from, to, band, "band");
     JitValue begin = jit_tmp(j, jit_index(&b));
     JitValue end = jit_tmp(j, jit_min_i64(j, jit_add(j, begin, jit_i64(j, band)), to));
     emit_band(d, j, partial, begin, end);
     jit_end_for(j, &b);
     jit_end_for(j, &task);
+}
+
+ReadPieces *conv_depthwise_wgrad_pieces(Pool *pool, const ConvDepth *d)
+{
+    int64_t chunks = conv_narrow_chunks(&d->q);
+    return conv_sum_pieces(pool, &d->q, d->steps, chunks, 1, 1);
 }
 
 /* --- joining --- */

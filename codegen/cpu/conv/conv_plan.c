@@ -70,7 +70,10 @@ static bool unit_allowed(const ConvWindow *w, int64_t images, int64_t rows)
         return false;
     ConvWindow trial = *w;
     trial.unit_images = images;
-    int64_t most = images > 1 && pixels <= 64 ? SCRIMP_SCRATCH_BYTES / 2 : UNIT_COPY_BYTES;
+    int64_t most = images > 1 && pixels <= 64 ? SCRIMP_WORK_BYTES / 2 : UNIT_COPY_BYTES;
+    if (w->made && images > 1 &&
+        images * w->axis[0].source * w->axis[1].source * w->source_c > PROLOGUE_ELEMENTS)
+        return false;
     return copy_fits(&trial, rows, most);
 }
 
@@ -100,7 +103,7 @@ static void plan_columns(ConvWindow *w)
     for (int64_t parts = 1; parts <= columns; parts++)
         if (columns % parts == 0) {
             w->unit_columns = columns / parts;
-            if (copy_fits(w, w->unit_rows, SCRIMP_SCRATCH_BYTES))
+            if (copy_fits(w, w->unit_rows, SCRIMP_WORK_BYTES))
                 return;
         }
     BUG("the window of a pixel does not fit into scratch memory");

@@ -96,7 +96,7 @@ static bool plan_as(ConvWgrad *w, const Target *t, const WgradVariant *v)
         set_channel_blocks(w, blocks *= 2);
     w->pack_once = !w->split_rows && q->r > 1 && w->panel_groups == 1 &&
                    4 * w->panels * packed_floats(w, t->vector_floats) <= v->dy_bytes;
-    return scratch_bytes(w, t) <= SCRIMP_SCRATCH_BYTES;
+    return scratch_bytes(w, t) <= SCRIMP_WORK_BYTES;
 }
 
 void conv_wgrad_plan(ConvWgrad *w, const Target *t, int variant)
@@ -411,8 +411,8 @@ static void plan_next_band(WgradEmit *e)
     JitValue at = jit_mul(j, jit_muladd_i64(j, image, q->h, y), jit_i64(j, q->w * q->c));
     at = jit_add(j, at, jit_muladd_i64(j, e->group, conv_group_in(q), e->channel0));
     JitValue pixels = jit_tmp(j, jit_mul(j, rows, jit_i64(j, q->stride[0] * q->w)));
-    e->next_x = ahead_of(j, jit_offset(j, jit_buf(j, e->w->x_buf, p), at), pixels, q->c,
-                         e->channels, tiles);
+    int x = e->w->x_buf + (e->w->x_made != 0);
+    e->next_x = ahead_of(j, jit_offset(j, jit_buf(j, x, p), at), pixels, q->c, e->channels, tiles);
     pixels = jit_tmp(j, jit_mul(j, rows, jit_i64(j, q->ow)));
     at = jit_muladd_i64(j, jit_mul(j, next, jit_i64(j, q->ow)), q->k, panel_column(e, e->panel0));
     columns = jit_tmp(j, jit_mul(j, columns, jit_sub(j, e->panel1, e->panel0)));
@@ -467,11 +467,21 @@ void conv_wgrad_emit(Jit *j, const void *desc)
     JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
     decode_task(&e, jit_tmp(j, jit_index(&task)));
     /* Without pixels one empty band stores zeros. */
-    JitValue to = q->images && q->oh ? e.end : jit_i64(j, 1);
-    JitLoop band = jit_for(j, e.begin, to, e.w->band_rows, "band");
+    JitValue from = e.begin, to = q->images && q->oh ? e.end : jit_i64(j, 1);
+    if (e.w->x_made) {
+        from = jit_tmp(j, jit_max_i64(j, from, jit_number(j, e.w->steps)));
+        to = jit_tmp(j, jit_min_i64(j, to, jit_number(j, e.w->steps + 1)));
+    }
+    JitLoop band = jit_for(j, from, to, e.w->band_rows, "band");
     emit_band(&e, jit_tmp(j, jit_index(&band)));
     jit_end_for(j, &band);
     jit_end_for(j, &task);
+}
+
+ReadPieces *conv_wgrad_pieces(Pool *pool, const ConvWgrad *w)
+{
+    int64_t tasks = conv_wgrad_tasks(w) / w->chunks;
+    return conv_sum_pieces(pool, &w->q, w->steps, w->chunks, tasks, w->band_rows);
 }
 
 void conv_wgrad_join(ConvJoin *join, const ConvWgrad *w)

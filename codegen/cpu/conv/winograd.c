@@ -76,7 +76,7 @@ void winograd_plan(Winograd *w, const Target *t)
     if (!w->keeps_patches)
         plan_near(w);
     int64_t floats = near_floats(w, width) + w->points * sums_plane(w, width);
-    if (4 * floats > SCRIMP_SCRATCH_BYTES)
+    if (4 * floats > SCRIMP_WORK_BYTES)
         BUG("Winograd's form needs %lld bytes of scratch memory", (long long)(4 * floats));
 }
 

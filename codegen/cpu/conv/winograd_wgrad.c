@@ -46,7 +46,7 @@ void winograd_wgrad_plan(WinogradWgrad *w, const Target *t)
     w->dy_blocks = divide_up(w->q.k, WINOGRAD_DY_BLOCK);
     w->shape = tile_shape(t, 2, w->x_block); /* so that panels divide a block */
     int64_t floats = room_floats(w) + w->points * (x_plane(w) + dy_plane() + sums_plane(w));
-    if (4 * floats > SCRIMP_SCRATCH_BYTES)
+    if (4 * floats > SCRIMP_WORK_BYTES)
         BUG("a weight gradient needs %lld bytes of scratch memory", (long long)(4 * floats));
 }
 

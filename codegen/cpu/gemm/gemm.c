@@ -143,12 +143,13 @@ static void plan_next_a(GemmEmit *e)
     JitValue rows = jit_tmp(j, jit_sub(j, gemm_row_of_tile(e->j, e->g, e->run.tile1), e->run.row0));
     if (reads_rows(g)) {
         JitValue tiles = tiles_of_panels(e, jit_i64(j, 1));
-        e->next_a = ahead_of(j, gemm_a_in_place(e, e->run.row0), rows, g->a_row, e->steps, tiles);
+        JitValue at = jit_muladd_i64(j, e->run.row0, g->a_row, e->k0);
+        e->next_a = ahead_of(j, jit_offset(j, e->run.ahead, at), rows, g->a_row, e->steps, tiles);
         return;
     }
     JitValue k = jit_tmp(j, jit_add(j, e->k0, e->steps)), steps = block_steps(e, k);
     JitValue at = jit_muladd_i64(j, e->run.row0, g->a_row, jit_mul(j, k, jit_i64(j, g->a_k)));
-    JitValue from = jit_offset(j, e->run.a, at);
+    JitValue from = jit_offset(j, e->run.ahead, at);
     JitValue tiles = tiles_of_panels(e, jit_sub(j, e->run.panel1, e->run.panel0));
     e->next_a = g->a_k == 1 ? ahead_of(j, from, rows, g->a_row, steps, tiles)
                             : ahead_of(j, from, steps, g->a_k, rows, tiles);
@@ -382,7 +383,10 @@ static void emit_k_blocks(GemmEmit *e)
 {
     Jit *j = e->j;
     const Gemm *g = e->g;
-    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, g->k_blocks), 1, "block");
+    bool some = g->a_made && g->a_k != 1;
+    JitValue from = some ? jit_number(j, g->steps) : jit_i64(j, 0);
+    JitValue to = some ? jit_number(j, g->steps + 1) : jit_i64(j, g->k_blocks);
+    JitLoop l = jit_for(j, from, to, 1, "block");
     e->k0 = jit_tmp(j, jit_mul(j, jit_index(&l), jit_i64(j, g->k_block)));
     e->steps = block_steps(e, e->k0);
     e->packed_steps = e->steps;

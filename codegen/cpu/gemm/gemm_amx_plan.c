@@ -88,7 +88,7 @@ void gemm_amx_plan(Gemm *g, const Target *t)
                                              dtype_bytes(g->epilogue.out.dtype) != 4);
     plan_tasks(g);
     plan_runs(g, t);
-    if (scratch_bytes(g) > SCRIMP_SCRATCH_BYTES)
+    if (scratch_bytes(g) > SCRIMP_WORK_BYTES)
         BUG("product %lld x %lld x %lld by matrix registers needs more scratch than there is",
             (long long)g->m, (long long)g->n, (long long)g->k);
 }

@@ -30,6 +30,9 @@ typedef struct Gemm {
     GemmImage image;
     int n_batch; /* outermost first */
     int a_buf, b_buf, out_buf;
+    int a_made; /* flag: A is made for the kernel piece by piece (codegen/cpu/point/prologue.h):
+                   rows of it, or, where steps are rows, */
+    int steps;  /* of K blocks between those that this number of the call and the next one say */
     /* decided by gemm_plan */
     TileShape shape;
     TileSplit rows; /* m over row tiles */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/gemm/gemm.h"
 #include "codegen/cpu/gemm/gemm_amx.h"
+#include "codegen/cpu/point/prologue.h"
 
 /* Blocks of rows, of one batch after another: of the result, and of an A whose rows lie as densely,
  * one behind another; those of an image are windows. */
@@ -21,6 +22,30 @@ static void note_spans(Pool *pool, const Gemm *g, CallDraft *call)
     call->writes = (CallSpans){out, {g->out_buf}, 1};
     if (g->n_batch == 0 && g->a_k == 1 && g->a_row == g->k && !g->image.channels)
         call->reads = (CallSpans){in, {g->a_buf}, 1};
+}
+
+/* K blocks, as many together as have so many elements; all tasks do them. */
+static ReadPieces *pieces_of_steps(Pool *pool, const Gemm *g)
+{
+    ReadPieces *pieces = POOL_NEW(pool, ReadPieces);
+    int64_t block = g->k_block * g->a_k;
+    int64_t together = PROLOGUE_AT_ONCE < block ? 1 : PROLOGUE_AT_ONCE / block;
+    pieces->steps = g->steps;
+    for (int64_t i = 0; i < g->k_blocks; i += together) {
+        int64_t end = i + together < g->k_blocks ? i + together : g->k_blocks;
+        ReadPiece p = {.task_end = gemm_tasks(g), .step = i, .step_end = end, .from = i * block};
+        p.to = end < g->k_blocks ? end * block : g->k * g->a_k;
+        read_pieces_add(pool, pieces, p);
+    }
+    return pieces;
+}
+
+static const ReadPieces *pieces_of(Pool *pool, const Gemm *g, const CallDraft *call)
+{
+    if (g->a_k != 1)
+        return pieces_of_steps(pool, g);
+    const TaskSpans *rows = call->reads.spans;
+    return rows ? read_pieces_of_spans(pool, rows, PROLOGUE_AT_ONCE) : NULL;
 }
 
 void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
@@ -45,6 +70,8 @@ void gemm_lower(Lowering *l, Gemm *g, CallDraft *call, const char *what)
     call->contract = true;
     if (!amx && !g->turned)
         note_spans(l->pool, g, call);
+    if (g->a_made)
+        call->pieces = pieces_of(l->pool, g, call);
     if (call->n_tasks)
         lower_call(l, *call);
 }

@@ -5,6 +5,7 @@
 #include "codegen/cpu/gemm/gemm_amx.h"
 #include "codegen/cpu/gemm/gemm_image.h"
 #include "codegen/cpu/gemm/gemm_run.h"
+#include "codegen/cpu/point/prologue.h"
 #include "ir/product.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
@@ -131,7 +132,7 @@ static bool can_turn(const Gemm *g)
 {
     const Epilogue *e = &g->epilogue;
     return g->batches == 1 && !g->image.channels && e->bias_buf < 0 && !e->body &&
-           e->out.dtype == DTYPE_F32;
+           e->out.dtype == DTYPE_F32 && !g->a_made;
 }
 
 static void turn(Gemm *g)
@@ -222,7 +223,7 @@ static int64_t rows_of_one_run(const Gemm *g, const Target *t)
     if (!g->private_partial || !g->pack_a)
         return 0;
     int64_t a_row = g->k_block + GEMM_A_PAD, columns = g->panels * panel_floats(g, t);
-    int64_t rest = SCRIMP_SCRATCH_BYTES / 4 - packed_b_floats(g, t) - packed_a_floats(g, 0) -
+    int64_t rest = SCRIMP_WORK_BYTES / 4 - packed_b_floats(g, t) - packed_a_floats(g, 0) -
                    GEMM_A_PAD * columns;
     int64_t rows = rest / (a_row + columns) / g->shape.rows * g->shape.rows;
     return rows >= ONE_RUN_ROWS_LEAST ? rows : 0;
@@ -277,12 +278,22 @@ static bool split_further(Gemm *g)
     return true;
 }
 
+/* Rows of a piece of A.  B is read again with each of them: a B that does not stay in a cache, with
+ * fewer. */
+static int64_t rows_made(const Gemm *g, const Target *t)
+{
+    bool is_near = 4 * g->k * g->n <= t->l2_bytes / 4;
+    return (is_near ? PROLOGUE_AT_ONCE : PROLOGUE_TOGETHER) / g->k;
+}
+
 /* Splits the longer side until there are tasks enough; the columns while a B that lies by rows
  * would be transposed for every block of rows. */
 static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
 {
     bool packs = g->a_bf16 || g->pairs;
     int64_t most = packs && v->rows > BF16_ROWS ? BF16_ROWS : v->rows;
+    if (g->a_made && g->a_k == 1 && rows_made(g, t) < most)
+        most = rows_made(g, t);
     int64_t one_run = rows_of_one_run(g, t);
     g->row_blocks = divide_up(g->m, one_run && one_run < most ? one_run : most);
     g->panel_groups = 1;
@@ -314,7 +325,7 @@ static bool fits_scratch(const Gemm *g, const Target *t)
         floats += packed_a_floats(g, rows);
     if (g->private_partial)
         floats += rows * divide_up(g->panels * g->run_groups, g->panel_groups) * panel_floats(g, t);
-    return floats * 4 <= SCRIMP_SCRATCH_BYTES;
+    return floats * 4 <= SCRIMP_WORK_BYTES;
 }
 
 /* How many tiles may read a panel of B in place.  Rows a multiple of 4 KiB apart fall into few sets

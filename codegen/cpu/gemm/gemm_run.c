@@ -39,6 +39,9 @@ static void decode_batch(Jit *j, const Gemm *g, GemmRun *run)
     }
     run->a = jit_tmp(j, jit_offset(j, buf_f32(j, g->a_buf), a));
     run->b = jit_tmp(j, jit_offset(j, buf_f32(j, g->b_buf), b));
+    run->ahead = run->a;
+    if (g->a_made)
+        run->ahead = jit_tmp(j, jit_offset(j, buf_f32(j, g->a_buf + 1), a));
 }
 
 /* How many of the tasks left take digits from `digit` on, of `all`, `most` of them in a run. */

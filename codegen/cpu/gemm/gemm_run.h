@@ -6,7 +6,8 @@
 #include "codegen/cpu/gemm/gemm_desc.h"
 
 typedef struct GemmRun {
-    JitValue a, b; /* of this batch element */
+    JitValue a, b;  /* of this batch element */
+    JitValue ahead; /* where to ask for what will be read of a */
     JitValue batch;
     JitValue tile0, tile1; /* row tiles */
     JitValue panel0, panel1;

@@ -26,6 +26,9 @@ void gemm_lower_product(const MatrixNode *m, const Product *p, const char *what)
     CallDraft call = matrix_call(m);
     g->a_buf = matrix_add_operand(m, &call, 0);
     g->b_buf = matrix_add_operand(m, &call, 1);
+    g->a_made = call.made == g->a_buf + 1;
+    if (g->a_made && g->a_k != 1)
+        g->steps = call_add_numbers(&call);
     g->epilogue = matrix_epilogue(m, &call, p->bias);
     call.bytes = matrix_bytes(m);
     gemm_lower(m->l, g, &call, what);

@@ -15,16 +15,17 @@ typedef struct EpilogueEmit {
 } EpilogueEmit;
 
 /* Element strides of an operand over the result's dims, as numpy aligns it or along one axis. */
-static void operand_strides(const Epilogue *e, const Type *t, int axis, int64_t *stride)
+static void operand_strides(const Epilogue *e, const Type *t, int axis, int64_t pitch,
+                            int64_t *stride)
 {
     for (int d = 0; d < e->out.rank; d++)
         stride[d] = d == axis;
     if (axis >= 0)
         return;
-    int64_t dense = 1;
+    int64_t step = 1;
     for (int d = t->rank - 1; d >= 0; d--) {
-        stride[e->out.rank - t->rank + d] = t->dim[d] == 1 ? 0 : dense;
-        dense *= t->dim[d];
+        stride[e->out.rank - t->rank + d] = t->dim[d] == 1 ? 0 : step;
+        step = pitch && d == t->rank - 1 ? pitch : step * t->dim[d];
     }
 }
 
@@ -85,11 +86,11 @@ static JitValue load_row(EpilogueEmit *m, int buf, JitValue at, DType dtype)
     return m->n_valid ? jit_vload_partial(j, p, at, m->n_valid, 0) : jit_vload(j, p, at);
 }
 
-static int operand_buf(const EpilogueEmit *m, ValueId v)
+static const EpilogueInput *operand(const EpilogueEmit *m, ValueId v)
 {
     for (int i = 0; i < m->e->n_inputs; i++)
         if (m->e->input[i].value == v)
-            return m->e->input[i].buf;
+            return &m->e->input[i];
     BUG("an epilogue reads a value that is no operand");
 }
 
@@ -98,12 +99,13 @@ static JitValue operand_value(void *user, ValueId v, int axis)
     EpilogueEmit *m = user;
     if (v == m->e->acc)
         return m->acc;
-    int buf = operand_buf(m, v);
+    const EpilogueInput *in = operand(m, v);
+    int buf = in->buf;
     if (value_node(m->e->body, v)->op == OP_const)
         return point_number_lanes(m->j, value_type(m->e->body, v)->dtype, buf);
     int64_t stride[TYPE_MAX_RANK];
     const Type *t = value_type(m->e->body, v);
-    operand_strides(m->e, t, axis, stride);
+    operand_strides(m->e, t, axis, in->pitch, stride);
     JitValue at = row_offset(m, stride);
     return stride[m->e->out.rank - 1] ? load_row(m, buf, jit_add(m->j, at, m->col), t->dtype)
                                       : load_one(m, buf, at, t->dtype);
@@ -134,7 +136,7 @@ static JitValue column_index(void *user)
 /* An operand of i32 words. */
 static JitValue operand_words(const EpilogueEmit *m, ValueId v)
 {
-    return jit_buf(m->j, operand_buf(m, v), jit_types(m->j)->p_i32);
+    return jit_buf(m->j, operand(m, v)->buf, jit_types(m->j)->p_i32);
 }
 
 static JitValue operand_word(void *user, ValueId v, int i)
@@ -182,7 +184,7 @@ static void store(EpilogueEmit *m, int out_buf, JitValue x)
         jit_vstore(j, p, at, x);
 }
 
-/* A value of the result's shape lies as the result does. */
+/* A value of the result's shape lies as the result does, but for its pitch. */
 static bool lies_as_result(const Epilogue *e, const EpilogueInput *i)
 {
     const Type *t = value_type(e->body, i->value);
@@ -207,10 +209,12 @@ void epilogue_ask(Jit *j, const Epilogue *e, int out_buf, JitValue row, JitValue
 {
     JitValue at = jit_tmp(j, jit_muladd_i64(j, row, columns(e), col));
     ask_lines(j, out_buf, at, n, e->out.dtype, true);
-    for (int i = 0; i < e->n_inputs; i++)
-        if (lies_as_result(e, &e->input[i]))
-            ask_lines(j, e->input[i].buf, at, n, value_type(e->body, e->input[i].value)->dtype,
-                      false);
+    for (int i = 0; i < e->n_inputs; i++) {
+        const EpilogueInput *in = &e->input[i];
+        JitValue from = in->pitch ? jit_tmp(j, jit_muladd_i64(j, row, in->pitch, col)) : at;
+        if (lies_as_result(e, in))
+            ask_lines(j, in->buf, from, n, value_type(e->body, in->value)->dtype, false);
+    }
 }
 
 void epilogue_store(Jit *j, const Epilogue *e, int out_buf, JitValue acc, JitValue row,

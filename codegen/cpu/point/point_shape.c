@@ -4,11 +4,7 @@
 #include "ir/support/divide.h"
 #include "ir/support/strbuf.h"
 
-enum {
-    SPANS_MOST = 256,
-    TASK_ELEMENTS = POINT_TASK_ELEMENTS,
-    HOIST_BYTES = SCRIMP_SCRATCH_BYTES / 2
-};
+enum { SPANS_MOST = 256, TASK_ELEMENTS = POINT_TASK_ELEMENTS, HOIST_BYTES = SCRIMP_WORK_BYTES / 2 };
 
 /* FIRST_NUMBER + i: argument i of the call.  No tensor has sizes that large. */
 static const int64_t FIRST_NUMBER = INT64_MAX - CALL_MAX_BUFS;

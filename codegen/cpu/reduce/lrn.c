@@ -19,7 +19,7 @@ typedef struct LrnTasks {
 } LrnTasks;
 KERNEL_DESC(LrnTasks)
 
-_Static_assert(3 * (LRN_CHANNELS_MOST + LRN_WINDOW_MOST) * 16 * 4 <= SCRIMP_SCRATCH_BYTES,
+_Static_assert(3 * (LRN_CHANNELS_MOST + LRN_WINDOW_MOST) * 16 * 4 <= SCRIMP_WORK_BYTES,
                "three buffers of lines of the longest vectors fit into scratch");
 
 enum { BLOCK_FLOATS = 2048 };

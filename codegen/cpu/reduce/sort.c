@@ -7,7 +7,7 @@
 #include "codegen/jit/jit_short.h"
 #include "ir/workspace.h"
 
-_Static_assert(8 * SORT_WORDS(SORT_IN_SCRATCH) <= SCRIMP_SCRATCH_BYTES, "a line fits into scratch");
+_Static_assert(8 * SORT_WORDS(SORT_IN_SCRATCH) <= SCRIMP_WORK_BYTES, "a line fits into scratch");
 
 typedef struct Sort {
     const SortDesc *d;

@@ -39,6 +39,7 @@ bool model_plan(Pool *pool, const char *text, const BuildOptions *o, Built *out)
     ctx.request = request_of(pool, ctx.graph,
                              (PlanSettings){.budget = o->budget,
                                             .solver = o->solver,
+                                            .no_norms = o->no_norms,
                                             .effort = o->effort > 0 ? o->effort : sample_effort()});
     bool ok = passes_run(&ctx, o->pipeline ? o->pipeline : pipeline_train, NULL, NULL);
     CHECK_MSG(ok || ctx.report.status == REMAT_INFEASIBLE, "%s", ctx.error.message);

@@ -19,6 +19,7 @@ typedef struct BuildOptions {
     bool checksums;
     int64_t strip_cache; /* CodegenOptions */
     bool for_device;     /* for a device's kernels, too (PassContext) */
+    bool no_norms;       /* PlanRequest */
     const OptionDef *defs;
     int n_defs;
 } BuildOptions;

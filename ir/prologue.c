@@ -3,14 +3,13 @@
 
 #include "ir/conv_columns.h"
 #include "ir/product.h"
-#include "ir/support/divide.h"
 #include "ir/winograd.h"
+#include "ir/workspace.h"
 
 /* Of an image, and rows of all: what a kernel reads of them is a table in its code. */
 static const int64_t ELEMENTS_MOST = (int64_t)1 << 31, ROWS_MOST = 1 << 20;
 
 enum {
-    CHAIN_BLOCK = 256, /* rows that a product sums over at a time (codegen/forms/product.h) */
     CHANNELS_LEAST = 8,
     COLUMNS_MOST = 1024, /* of an image; wider ones may be left to the simple kernel */
     STRIDE_MOST = 2,
@@ -80,14 +79,6 @@ static bool is_padded(const Graph *g, const Node *n, const Window *v, int64_t gr
     return dy->dim[2] <= COLUMNS_MOST && rows_read(v, dy, rows) * columns * c <= PROLOGUE_ELEMENTS;
 }
 
-int64_t conv_wgrad_band(int64_t ow, int64_t columns, int64_t channels)
-{
-    int64_t rows = ow ? divide_up(CONV_BAND_PIXELS, ow) : 1;
-    while (rows > 1 && 4 * rows * columns * channels > CONV_BAND_BYTES)
-        rows--;
-    return rows;
-}
-
 bool conv_takes_prologue(const Graph *g, const Node *n)
 {
     if ((n->op != OP_conv2d && n->op != OP_conv2d_wgrad) || !node_flag(n, ATTR_nhwc) ||
@@ -100,7 +91,7 @@ bool conv_takes_prologue(const Graph *g, const Node *n)
         type_elements(value_type(g, n->out[0])) == 0 || c < CHANNELS_LEAST)
         return false;
     if (conv_is_pointwise(g, n))
-        return CHAIN_BLOCK * c <= PROLOGUE_ELEMENTS;
+        return PRODUCT_CHAIN * c <= PROLOGUE_ELEMENTS;
     return v.rows * columns * c <= PROLOGUE_TOGETHER && columns <= COLUMNS_MOST &&
            v.stride[0] <= STRIDE_MOST && v.stride[1] <= STRIDE_MOST &&
            (is_depthwise(&v, groups) || is_padded(g, n, &v, groups));

@@ -81,6 +81,14 @@ int64_t conv_wgrad_chunks(const Graph *g, const Node *n)
     return small && rows >= 2 * WGRAD_CHUNKS ? WGRAD_CHUNKS : 1;
 }
 
+int64_t conv_wgrad_band(int64_t ow, int64_t columns, int64_t channels)
+{
+    int64_t rows = ow ? divide_up(CONV_BAND_PIXELS, ow) : 1;
+    while (rows > 1 && 4 * rows * columns * channels > CONV_BAND_BYTES)
+        rows--;
+    return rows;
+}
+
 /* DEPTHWISE_CHUNKS and conv_wgrad_chunks say how they lie. */
 static int64_t wgrad_partial_bytes(const Graph *g, const Node *n)
 {

@@ -29,6 +29,14 @@ enum { DEPTHWISE_CHUNKS = 32, DEPTHWISE_PAD = 16, NARROW_GROUP = 8 };
 enum { WGRAD_CHUNKS = 16 };
 int64_t conv_wgrad_chunks(const Graph *g, const Node *n);
 
+/* Rows of dy, of `ow` columns that `columns` columns of x lie under, which are a chain of a
+ * window's weight gradient (codegen/forms/convolution.h). */
+enum {
+    CONV_BAND_PIXELS = 168,      /* a chain's rounding error grows with its length */
+    CONV_BAND_BYTES = 256 * 1024 /* of a band's copied rows of x, unless it has one row */
+};
+int64_t conv_wgrad_band(int64_t ow, int64_t columns, int64_t channels);
+
 /* lrn keeps the channels of a vector of pixels, with half a window of zeros on both sides, in a
  * thread's scratch memory, three times for the gradient. */
 enum { LRN_WINDOW_MOST = 1024, LRN_CHANNELS_MOST = 4096 };

@@ -20,10 +20,8 @@ typedef struct Fuser {
     Graph *g;
     Pool *scratch;
     const int *uses;
-    size_t *position; /* by node: place in the order */
-    size_t
-        *overwritten_at; /* by value in persistent storage: place of the node that overwrites it */
-    int *group_of;       /* by node: index of its group, -1 */
+    Places places;
+    int *group_of; /* by node: index of its group, -1 */
     ValueId
         *inner;  /* by value: its copy in the body under construction; VALUE_NONE between bodies */
     Bitset made; /* values computed in that body; empty between bodies */
@@ -51,41 +49,13 @@ static bool may_start_group(const Graph *g, NodeId id)
             (n->op != OP_conv2d_wgrad || (g->train.rule.gradient_free && conv_is_pointwise(g, n))));
 }
 
-static void note_positions(Fuser *f)
-{
-    Graph *g = f->g;
-    f->position = POOL_ARRAY(f->scratch, g->nodes.len, size_t);
-    f->overwritten_at = POOL_ARRAY(f->scratch, g->values.len, size_t);
-    memset(f->overwritten_at, 0xff, g->values.len * sizeof(size_t));
-    ValueId *newest = POOL_ARRAY(f->scratch, g->values.len, ValueId); /* by persistent value, + 1 */
-    for (size_t i = 0; i < g->order.len; i++) {
-        const Node *n = graph_node(g, g->order.data[i]);
-        f->position[g->order.data[i]] = i;
-        for (int k = 0; k < n->n_out; k++) {
-            ValueId w = graph_value(g, n->out[k])->writes;
-            if (w == VALUE_NONE)
-                continue;
-            f->overwritten_at[newest[w] ? newest[w] - 1 : w] = i;
-            newest[w] = n->out[k] + 1;
-        }
-    }
-}
-
-/* What v is, or is a view of. */
-static ValueId shown_by(const Graph *g, ValueId v)
-{
-    while (node_is_view(value_node(g, v)))
-        v = value_node(g, v)->in[0];
-    return v;
-}
-
 /* Moving the reads of group b to the place of node `to` must not pass an overwrite. */
 static bool reads_survive(const Fuser *f, const Group *b, NodeId to)
 {
     for (size_t i = 0; i < b->nodes.len; i++) {
         const Node *n = graph_node(f->g, b->nodes.data[i]);
         for (int k = 0; k < n->n_in; k++)
-            if (f->overwritten_at[shown_by(f->g, n->in[k])] < f->position[to])
+            if (!read_survives(f->g, &f->places, n->in[k], f->places.position[to]))
                 return false;
     }
     return true;
@@ -132,8 +102,8 @@ static void merge(Fuser *f, Group *groups, int a, int b)
     size_t i = 0, k = 0;
     while (i < groups[a].nodes.len || k < groups[b].nodes.len) {
         bool from_b = k < groups[b].nodes.len &&
-                      (i == groups[a].nodes.len ||
-                       f->position[groups[b].nodes.data[k]] < f->position[groups[a].nodes.data[i]]);
+                      (i == groups[a].nodes.len || f->places.position[groups[b].nodes.data[k]] <
+                                                       f->places.position[groups[a].nodes.data[i]]);
         vec_push(f->scratch, &joined.nodes,
                  from_b ? groups[b].nodes.data[k++] : groups[a].nodes.data[i++]);
     }
@@ -157,9 +127,9 @@ static int latest_first(const Fuser *f, const Node *n, ValueId *in)
     int count = 0;
     for (int i = 0; i < n->n_in; i++) {
         bool waits = is_random(f->g, n->in[i]);
-        size_t at = waits ? 0 : f->position[graph_value(f->g, n->in[i])->def];
+        size_t at = waits ? 0 : f->places.position[graph_value(f->g, n->in[i])->def];
         int k = count++;
-        while (k > 0 && f->position[graph_value(f->g, in[k - 1])->def] < at) {
+        while (k > 0 && f->places.position[graph_value(f->g, in[k - 1])->def] < at) {
             in[k] = in[k - 1];
             k--;
         }
@@ -260,13 +230,7 @@ static void fuse_group(Fuser *f, const Group *group)
         body_node(&b, graph_node(g, group->nodes.data[i]));
     graph_add_output(b.body, "out", f->inner[root->out[0]]);
     root->loc = group_loc(g, group, root->loc);
-    root->op = OP_fused;
-    root->body = b.body;
-    root->n_attr = 0;
-    root->n_in = (int)b.inputs.len;
-    root->in = POOL_ARRAY(g->pool, b.inputs.len, ValueId);
-    if (b.inputs.len)
-        memcpy(root->in, b.inputs.data, b.inputs.len * sizeof(ValueId));
+    become_group(g, root, b.body, b.inputs.data, (int)b.inputs.len);
     forget_body(f, group, &b);
 }
 
@@ -355,7 +319,7 @@ bool pass_fuse(PassContext *ctx)
     Pool *scratch = pool_new_child(ctx->pool);
     draw_where_read(g, scratch);
     Fuser f = {.g = g, .scratch = scratch, .uses = count_uses(g, scratch)};
-    note_positions(&f);
+    f.places = note_places(g, scratch);
     f.group_of = POOL_ARRAY(scratch, g->nodes.len, int);
     memset(f.group_of, 0xff, g->nodes.len * sizeof(int));
     f.inner = POOL_ARRAY(scratch, g->values.len, ValueId);

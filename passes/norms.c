@@ -8,7 +8,6 @@
  * y = (x - mean) * factor + bias, with factor = weight / sqrt(var + eps) as a tensor of one number
  * a channel: the same operations in the same order as bn_apply, so that no bit changes. */
 #include "ir/prologue.h"
-#include "ir/strided_view.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -28,10 +27,9 @@ typedef struct Norms {
     Graph *g;
     UseList *uses;
     bool *is_output;
-    size_t *position;       /* by node: place in the order */
-    size_t *overwritten_at; /* by value in persistent storage: place of the first that writes it */
-    Norm **norm_of;         /* by value: whose result it is */
-    Norm **inside;          /* by node: the norm that it is of */
+    Places places;
+    Norm **norm_of; /* by value: whose result it is */
+    Norm **inside;  /* by node: the norm that it is of */
 } Norms;
 
 static ValueId result_of(const Graph *g, const Norm *m)
@@ -92,11 +90,8 @@ static bool is_early(const Norms *s, const Norm *m, Use use)
 {
     const Node *n = graph_node(s->g, m->apply);
     bool early = true;
-    for (int i = 0; i < n->n_in; i++) {
-        ValueId storage = value_storage(s->g, value_root(s->g, n->in[i]));
-        early =
-            early && (storage == VALUE_NONE || s->position[use.node] < s->overwritten_at[storage]);
-    }
+    for (int i = 0; i < n->n_in; i++)
+        early = early && read_survives(s->g, &s->places, n->in[i], s->places.position[use.node]);
     return early;
 }
 
@@ -136,19 +131,12 @@ static bool find_norms(Norms *s, Pool *scratch)
 
 /* --- how --- */
 
-static AttrList attrs_of(const Node *n)
-{
-    AttrList attrs = {.n = n->n_attr};
-    if (n->n_attr)
-        memcpy(attrs.items, n->attr, (size_t)n->n_attr * sizeof(Attr));
-    return attrs;
-}
-
-static ValueId add_point(Graph *to, OpKind op, ValueId a, ValueId b, Loc loc, RematHint hint)
+static ValueId add_point(Graph *to, OpKind op, ValueId a, ValueId b, const char *name, Loc loc,
+                         RematHint hint)
 {
     const AttrList none = {0};
     const ValueId in[] = {a, b};
-    ValueId v = graph_add(to, op, in, b == VALUE_NONE ? 1 : 2, &none, NULL, loc);
+    ValueId v = graph_add(to, op, in, b == VALUE_NONE ? 1 : 2, &none, name, loc);
     value_node(to, v)->hint = hint;
     return v;
 }
@@ -161,9 +149,9 @@ static void add_factor(const Norms *s, Norm *m)
     ValueId var = n->in[2], weight = n->in[3];
     Loc loc = n->loc;
     ValueId eps = graph_add_const(g, node_float(n, ATTR_eps, 0), DTYPE_F32);
-    ValueId sum = add_point(g, OP_add, var, eps, loc, REMAT_AUTO);
-    ValueId rstd = add_point(g, OP_rsqrt, sum, VALUE_NONE, loc, REMAT_AUTO);
-    m->factor = add_point(g, OP_mul, rstd, weight, loc, REMAT_AUTO);
+    ValueId sum = add_point(g, OP_add, var, eps, NULL, loc, REMAT_AUTO);
+    ValueId rstd = add_point(g, OP_rsqrt, sum, VALUE_NONE, NULL, loc, REMAT_AUTO);
+    m->factor = add_point(g, OP_mul, rstd, weight, NULL, loc, REMAT_AUTO);
 }
 
 /* What the normalization reads: image, mean, factor, bias. */
@@ -184,17 +172,14 @@ static const char *name_of(const Norms *s, NodeId n)
 static ValueId add_norm(const Norms *s, const Norm *m, Graph *to, const ValueId *in, Loc loc,
                         RematHint hint)
 {
-    const AttrList none = {0};
-    ValueId v = add_point(to, OP_sub, in[0], in[1], loc, hint);
-    v = add_point(to, OP_mul, v, in[2], loc, hint);
-    const ValueId last[] = {v, in[3]};
-    v = graph_add(to, OP_add, last, 2, &none, name_of(s, m->apply), loc);
-    value_node(to, v)->hint = hint;
+    ValueId v = add_point(to, OP_sub, in[0], in[1], NULL, loc, hint);
+    v = add_point(to, OP_mul, v, in[2], NULL, loc, hint);
+    v = add_point(to, OP_add, v, in[3], name_of(s, m->apply), loc, hint);
     for (int i = 0; i < m->n_chain; i++) {
         const Node *n = graph_node(s->g, m->chain[i]);
-        AttrList attrs = attrs_of(n);
-        v = graph_add(to, n->op, &v, 1, &attrs, name_of(s, m->chain[i]), loc);
+        v = graph_add_like(to, n, &v, NULL, name_of(s, m->chain[i]));
         value_node(to, v)->hint = hint;
+        value_node(to, v)->loc = loc;
     }
     return v;
 }
@@ -218,18 +203,12 @@ static void fuse_norm(const Norms *s, const Norm *m, NodeId id)
     for (int i = 0; i < n_outer; i++)
         inner[i] = add_body_input(g, body, outer[i]);
     Node *n = graph_node(g, id);
-    AttrList attrs = attrs_of(n);
     in[0] = add_norm(s, m, body, inner, n->loc, REMAT_AUTO);
     for (int i = 1; i < n_in; i++)
         in[i] = inner[NORM_INPUTS + i - 1];
-    ValueId out = graph_add(body, n->op, in, n_in, &attrs, graph_value(g, n->out[0])->name, n->loc);
+    ValueId out = graph_add_like(body, n, in, NULL, graph_value(g, n->out[0])->name);
     graph_add_output(body, "out", out);
-    n->op = OP_fused;
-    n->body = body;
-    n->n_attr = 0;
-    n->n_in = n_outer;
-    n->in = POOL_ARRAY(g->pool, (size_t)n_outer, ValueId);
-    memcpy(n->in, outer, (size_t)n_outer * sizeof *outer);
+    become_group(g, n, body, outer, n_outer);
 }
 
 static void apply_for(const Norms *s, NodeId id)
@@ -250,29 +229,12 @@ static void apply_for(const Norms *s, NodeId id)
     }
 }
 
-static void note_places(Norms *s, Pool *scratch)
-{
-    Graph *g = s->g;
-    s->position = POOL_ARRAY(scratch, g->nodes.len, size_t);
-    s->overwritten_at = POOL_ARRAY(scratch, g->values.len, size_t);
-    memset(s->overwritten_at, 0xff, g->values.len * sizeof *s->overwritten_at);
-    for (size_t i = 0; i < g->order.len; i++) {
-        const Node *n = graph_node(g, g->order.data[i]);
-        s->position[g->order.data[i]] = i;
-        for (int k = 0; k < n->n_out; k++) {
-            ValueId w = graph_value(g, n->out[k])->writes;
-            if (w != VALUE_NONE && s->overwritten_at[w] > i)
-                s->overwritten_at[w] = i;
-        }
-    }
-}
-
 /* The step as it is goes on beside the other. */
 static void keep_plain(PassContext *ctx)
 {
     PassContext *plain = POOL_NEW(ctx->pool, PassContext);
     *plain = *ctx;
-    plain->is_plain = true;
+    plain->request.no_norms = true;
     plain->graph = graph_copy(ctx->pool, ctx->graph);
     ctx->plain = plain;
 }
@@ -295,17 +257,17 @@ static void apply_norms(Norms *s, Pool *scratch)
 bool pass_norms(PassContext *ctx)
 {
     Graph *g = ctx->graph;
-    if (ctx->for_device || ctx->request.no_norms || ctx->is_plain || g->train.rule.gradient_free)
+    if (ctx->for_device || ctx->request.no_norms || g->train.rule.gradient_free)
         return true; /* weight gradients take the update in */
     Pool *scratch = pool_new_child(ctx->pool);
     Norms s = {.g = g,
                .uses = list_uses(g, scratch, 0),
                .is_output = mark_outputs(g, scratch),
+               .places = note_places(g, scratch),
                .norm_of = POOL_ARRAY(scratch, g->values.len, Norm *),
                .inside = POOL_ARRAY(scratch, g->nodes.len, Norm *)};
-    note_places(&s, scratch);
     if (find_norms(&s, scratch)) {
-        if (!ctx->again && !ctx->is_beside && !ctx->request.no_plain)
+        if (!ctx->again && !ctx->request.no_plain)
             keep_plain(ctx);
         apply_norms(&s, scratch);
     }

@@ -40,7 +40,6 @@ typedef struct PassContext {
                                   that their gradients can compute again; NULL: without loops */
     struct PassContext *plain; /* by norms, for remat: the same step, whose normalized images are
                                   tensors; NULL: it has none, or loops */
-    bool is_plain, is_beside;  /* this is that step; it is `again` of another */
     Graph *without_masks; /* by masks, for remat right behind it; NULL: as the graph is, or not to
                              be looked at */
     PlacementCache *placement_cache; /* of what remat has tried; NULL: none */

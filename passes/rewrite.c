@@ -137,6 +137,45 @@ int group_input(const Node *group, ValueId inner)
     return -1;
 }
 
+Places note_places(const Graph *g, Pool *scratch)
+{
+    Places p = {POOL_ARRAY(scratch, g->nodes.len, size_t),
+                POOL_ARRAY(scratch, g->values.len, size_t)};
+    memset(p.overwritten_at, 0xff, g->values.len * sizeof(size_t));
+    ValueId *newest = POOL_ARRAY(scratch, g->values.len, ValueId); /* by persistent value, + 1 */
+    for (size_t i = 0; i < g->order.len; i++) {
+        const Node *n = graph_node(g, g->order.data[i]);
+        p.position[g->order.data[i]] = i;
+        for (int k = 0; k < n->n_out; k++) {
+            ValueId w = graph_value(g, n->out[k])->writes;
+            if (w == VALUE_NONE)
+                continue;
+            p.overwritten_at[newest[w] ? newest[w] - 1 : w] = i;
+            newest[w] = n->out[k] + 1;
+        }
+    }
+    return p;
+}
+
+bool read_survives(const Graph *g, const Places *p, ValueId v, size_t at)
+{
+    while (node_is_view(value_node(g, v)))
+        v = value_node(g, v)->in[0];
+    return p->overwritten_at[v] >= at;
+}
+
+void become_group(Graph *g, Node *n, Graph *body, const ValueId *in, int n_in)
+{
+    ValueId *inputs = POOL_ARRAY(g->pool, (size_t)n_in, ValueId);
+    if (n_in)
+        memcpy(inputs, in, (size_t)n_in * sizeof *in);
+    n->op = OP_fused;
+    n->body = body;
+    n->n_attr = 0;
+    n->in = inputs;
+    n->n_in = n_in;
+}
+
 ValueId group_add_result(Graph *g, NodeId group)
 {
     Node *n = graph_node(g, group);

@@ -40,6 +40,16 @@ typedef VEC(Use) UseList;
 UseList *list_uses(const Graph *g, Pool *scratch, size_t more);
 /* Whether a value is an output of the graph, by ValueId. */
 bool *mark_outputs(const Graph *g, Pool *scratch);
+/* When things happen in the order. */
+typedef struct Places {
+    size_t *position;       /* by node */
+    size_t *overwritten_at; /* by value in persistent storage: of the node that overwrites it */
+} Places;
+Places note_places(const Graph *g, Pool *scratch);
+/* A read of v, or of what it is a view of, by a node at this place passes no overwrite. */
+bool read_survives(const Graph *g, const Places *p, ValueId v, size_t at);
+/* A node becomes a fused group with this body, which reads these values; its result stays. */
+void become_group(Graph *g, Node *n, Graph *body, const ValueId *in, int n_in);
 /* Which input of a fused group is `inner` in its body; -1: that is made there. */
 int group_input(const Node *group, ValueId inner);
 /* One result more of a fused group, which its body gives last. */

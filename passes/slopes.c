@@ -125,7 +125,7 @@ static Use maker_of(const Slopes *s, ValueId v)
 }
 
 /* A node that stands alone becomes a group. */
-static void become_group(Graph *g, NodeId id)
+static void make_group(Graph *g, NodeId id)
 {
     Node *n = graph_node(g, id);
     if (n->op == OP_fused)
@@ -136,9 +136,7 @@ static void become_group(Graph *g, NodeId id)
         graph_add_source(body, OP_input, v->type, NULL, v->name, graph_node(g, v->def)->loc);
     graph_add_output(body, "out",
                      graph_add_like(body, n, &x, NULL, graph_value(g, n->out[0])->name));
-    n->op = OP_fused;
-    n->body = body;
-    n->n_attr = 0;
+    become_group(g, n, body, n->in, n->n_in);
 }
 
 /* The gradient of 1 is one result more. */
@@ -146,7 +144,7 @@ static ValueId make_slope(Graph *g, Use use)
 {
     OpKind grad = reader_of(g, use).grad;
     ValueId v = graph_node(g, use.node)->in[use.input];
-    become_group(g, use.node);
+    make_group(g, use.node);
     Graph *body = graph_node(g, use.node)->body;
     ValueId x = body_input(body, use.input);
     Node n = *only_reader(body, x);

@@ -18,11 +18,6 @@ TaskSpans *task_spans_new(Pool *pool, int64_t n, int64_t tasks_each)
     return s;
 }
 
-void read_pieces_add(Pool *pool, ReadPieces *pieces, ReadPiece piece)
-{
-    vec_push(pool, &pieces->of, piece);
-}
-
 ReadPieces *read_pieces_of_spans(Pool *pool, const TaskSpans *reads, int64_t most)
 {
     ReadPieces *pieces = POOL_NEW(pool, ReadPieces);
@@ -30,11 +25,11 @@ ReadPieces *read_pieces_of_spans(Pool *pool, const TaskSpans *reads, int64_t mos
     for (int64_t i = 0, end; i < reads->n; i = end) {
         for (end = i + 1; end < reads->n && reads->to[end] - reads->from[i] <= most; end++)
             ;
-        read_pieces_add(pool, pieces,
-                        (ReadPiece){.task = reads->task[i],
-                                    .task_end = reads->task[end],
-                                    .from = reads->from[i],
-                                    .to = reads->to[end - 1]});
+        vec_push(pool, &pieces->of,
+                 (ReadPiece){.task = reads->task[i],
+                             .task_end = reads->task[end],
+                             .from = reads->from[i],
+                             .to = reads->to[end - 1]});
     }
     return pieces;
 }

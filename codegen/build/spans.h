@@ -18,8 +18,7 @@ typedef struct TaskSpans {
     int64_t *from, *to; /* n each */
 } TaskSpans;
 
-/* n spans of so many tasks each, to be filled in; NULL where there are none, or too
- * many. */
+/* n spans of so many tasks each, to be filled in; NULL where there are none, or too many. */
 TaskSpans *task_spans_new(Pool *pool, int64_t n, int64_t tasks_each);
 
 /* Where part i of `parts` begins, as kernels share units out. */
@@ -51,9 +50,9 @@ typedef struct ReadPieces {
                   to end; -1: the kernel does all steps of a task at once */
 } ReadPieces;
 
-/* Those of what a kernel's tasks read, as many together as have `most` elements. */
+/* Those of what a kernel's tasks read, as many together as have `most` elements; one that has more
+ * stays one. */
 ReadPieces *read_pieces_of_spans(Pool *pool, const TaskSpans *reads, int64_t most);
-void read_pieces_add(Pool *pool, ReadPieces *pieces, ReadPiece piece);
 
 /* In the place of the bytes of a cache that strips are for: no call follows another. */
 enum { STRIPS_NONE = -1 };

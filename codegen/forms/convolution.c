@@ -2,7 +2,6 @@
 #include "codegen/forms/convolution.h"
 
 #include "ir/support/divide.h"
-#include "ir/workspace.h"
 #include "runtime/abi.h"
 
 enum {

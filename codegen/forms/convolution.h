@@ -28,7 +28,7 @@
 #define SCRIMP_CODEGEN_FORMS_CONVOLUTION_H
 
 #include "codegen/forms/product.h"
-#include "ir/prologue.h"
+#include "ir/workspace.h"
 
 typedef enum ConvPart { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD } ConvPart;
 /* Which of them a convolution's operation is. */

@@ -37,8 +37,8 @@ ValueId group_prologue(const Graph *body);
 
 /* No bias and no body: the sum is stored as `out`. */
 Epilogue epilogue_none(const Type *out);
-/* Adds the operations of the fused node of g being lowered; the inputs and constants of
- * the body that they need are appended to call->buf. */
+/* Adds the operations of the fused node of g being lowered; the inputs and constants of the body
+ * that they need are appended to call->buf. */
 void epilogue_add_body(Epilogue *e, const Graph *g, const Node *fused, CallDraft *call);
 /* Some operand has the result's shape, so that the result may be written over it: it must not be
  * used for partial sums. */

@@ -331,6 +331,6 @@ bool pass_autodiff(PassContext *ctx)
         BUG("a loop has one gradient and not the other: %s", again.error.message);
     ctx->again = POOL_NEW(ctx->pool, PassContext);
     *ctx->again = again;
-    ctx->again->is_beside = true;
+    ctx->again->request.no_plain = true;
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How window passes are cut into tiles, units, bands and tasks. */
 #include "codegen/cpu/conv/conv.h"
+#include "ir/prologue.h"
 #include "ir/support/bug.h"
 #include "ir/support/divide.h"
 #include "runtime/abi.h"

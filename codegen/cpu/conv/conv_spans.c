@@ -82,7 +82,7 @@ ReadPieces *conv_sum_pieces(Pool *pool, const ConvGeometry *q, int steps, int64_
             ReadPiece piece = piece_from(q, at, end, band_rows);
             piece.task = i * tasks;
             piece.task_end = (i + 1) * tasks;
-            read_pieces_add(pool, pieces, piece);
+            vec_push(pool, &pieces->of, piece);
             at = piece.step_end;
         }
     }

@@ -35,7 +35,7 @@ static ReadPieces *pieces_of_steps(Pool *pool, const Gemm *g)
         int64_t end = i + together < g->k_blocks ? i + together : g->k_blocks;
         ReadPiece p = {.task_end = gemm_tasks(g), .step = i, .step_end = end, .from = i * block};
         p.to = end < g->k_blocks ? end * block : g->k * g->a_k;
-        read_pieces_add(pool, pieces, p);
+        vec_push(pool, &pieces->of, p);
     }
     return pieces;
 }

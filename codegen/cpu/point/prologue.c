@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/cpu/point/prologue.h"
 
+#include "codegen/build/hash.h"
 #include "codegen/cpu/point/point_jit.h"
 #include "codegen/forms/epilogue.h"
 #include "codegen/jit/jit_short.h"
@@ -322,8 +323,9 @@ static const char *key_of(Lowering *l, const Prologue *p)
     for (int i = 0; i < p->n_inputs; i++)
         strbuf_printf(&key, ";%u@%d:%d/%lld", p->input[i].value, p->input[i].buf, p->input[i].kind,
                       (long long)p->input[i].pitch);
-    desc_key(&key, " pieces", pieces->of.data, pieces->of.len * sizeof *pieces->of.data);
-    strbuf_printf(&key, " (%s)", p->reader.key);
+    size_t bytes = pieces->of.len * sizeof *pieces->of.data;
+    strbuf_printf(&key, " pieces %s (%s)",
+                  content_key(l->pool, (const char *)pieces->of.data, bytes), p->reader.key);
     return key.text;
 }
 

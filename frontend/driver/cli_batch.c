@@ -206,7 +206,7 @@ static void print_batch_text(const Cli *cli, const BatchPlan *p, const BatchPlan
     double relative = relative_time(p, kept);
     printf("largest batch                    %lld%s\n"
            "arena                            %s of %s\n"
-           "recomputation                    +%.1f%% of a step's time (%s, cost %s)\n",
+           "recomputation                    %+.1f%% of a step's time (%s, cost %s)\n",
            (long long)p->batch, p->batch == MAX_BATCH ? " (none larger is tried)" : "",
            bytes_text(cli->pool, p->arena_bytes), cli->plan.budget, p->overhead_percent,
            p->solver->name, p->cost->name);

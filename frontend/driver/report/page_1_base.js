@@ -32,6 +32,8 @@ const exactBytes = n => isNumber(n) ? `${bytes(n)} (${count(n)} bytes)` : "–";
 
 function percent(n) { return !isNumber(n) ? "–" : n > 0 && n < 0.05 ? "<0.1%" : `${n.toFixed(1)}%`; }
 
+const moreTime = n => `${percent(isNumber(n) ? Math.abs(n) : n)} ${n < 0 ? "less" : "more"} time`;
+
 function seconds(s) {
   if (!isNumber(s)) return "–";
   const [scale, unit] = s >= 1 ? [1, "s"] : s >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];

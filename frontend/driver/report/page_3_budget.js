@@ -21,8 +21,7 @@ const SHAPES = {
 
 function pointText(row) {
   const again = plural(row.recomputed_ops, "recomputation"), size = bytes(spentBytes(row));
-  return `${row.solver}: ${size} for ${percent(row.overhead_percent)} more time, ${again}, budget ${
-    bytes(row.budget_bytes)}`;
+  return `${row.solver}: ${size} for ${moreTime(row.overhead_percent)}, ${again}, budget ${bytes(row.budget_bytes)}`;
 }
 
 // A picture with axes: from bytes and percent to pixels.  Percents are drawn on a logarithmic scale.

@@ -6,14 +6,13 @@ function headline(plan) {
   const now = bytes(spentBytes(plan)), floor = `no schedule needs less than ${bytes(plan.peak_lower_bound_bytes)}`;
   if (!reached(plan)) return `No plan fits in ${bytes(plan.budget_bytes)}; ${floor}.`;
   if (plan.recomputed_ops === 0) return `${now}, with nothing computed again; ${floor}.`;
-  return `${now} instead of ${bytes(plan.keep_all_peak_bytes)}, for ${percent(plan.overhead_percent)} more time; ${
-    floor}.`;
+  return `${now} instead of ${bytes(plan.keep_all_peak_bytes)}, for ${moreTime(plan.overhead_percent)}; ${floor}.`;
 }
 
 function subline(plan) {
   const parts = [`${plural(plan.recomputed_ops, "operation")} ${plan.recomputed_ops === 1 ? "runs" : "run"} again` +
     (isNumber(plan.overhead_lower_bound_percent) ?
-        `; within this budget, no schedule takes less than ${percent(plan.overhead_lower_bound_percent)} more time.` :
+        `; within this budget, no schedule takes less than ${moreTime(plan.overhead_lower_bound_percent)}.` :
         ".")];
   if (plan.masked_tensors > 0)
     parts.push(`${plural(plan.masked_tensors, "tensor")} ${

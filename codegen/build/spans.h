@@ -48,6 +48,10 @@ typedef struct ReadPieces {
     VEC(ReadPiece) of;
     int steps; /* number of the call that says with which step to begin; the next one, before which
                   to end; -1: the kernel does all steps of a task at once */
+    VEC(int64_t)
+    column; /* tasks [i * of_columns, (i + 1) * of_columns) read columns [column[i],
+               column[i + 1]) of each row alone; none: they read all */
+    int64_t of_columns;
 } ReadPieces;
 
 /* Those of what a kernel's tasks read, as many together as have `most` elements; one that has more

@@ -24,6 +24,15 @@ static void note_spans(Pool *pool, const Gemm *g, CallDraft *call)
         call->reads = (CallSpans){in, {g->a_buf}, 1};
 }
 
+/* Which columns of the rows that are steps a block of rows of the result reads. */
+static void note_columns(Pool *pool, const Gemm *g, ReadPieces *pieces)
+{
+    pieces->of_columns = g->panel_groups;
+    for (int64_t i = 0; i <= g->row_blocks; i++)
+        vec_push(pool, &pieces->column,
+                 tile_row(&g->rows, span_part(i, g->rows.tiles, g->row_blocks)));
+}
+
 /* K blocks, as many together as have so many elements; all tasks do them. */
 static ReadPieces *pieces_of_steps(Pool *pool, const Gemm *g)
 {
@@ -31,6 +40,7 @@ static ReadPieces *pieces_of_steps(Pool *pool, const Gemm *g)
     int64_t block = g->k_block * g->a_k;
     int64_t together = PROLOGUE_AT_ONCE < block ? 1 : PROLOGUE_AT_ONCE / block;
     pieces->steps = g->steps;
+    note_columns(pool, g, pieces);
     for (int64_t i = 0; i < g->k_blocks; i += together) {
         int64_t end = i + together < g->k_blocks ? i + together : g->k_blocks;
         ReadPiece p = {.task_end = gemm_tasks(g), .step = i, .step_end = end, .from = i * block};

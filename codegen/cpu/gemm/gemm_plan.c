@@ -286,6 +286,12 @@ static int64_t rows_made(const Gemm *g, const Target *t)
     return (is_near ? PROLOGUE_AT_ONCE : PROLOGUE_TOGETHER) / g->k;
 }
 
+/* Threads share out the making of A by its columns, which are rows of the result. */
+static bool shares_columns(const Gemm *g)
+{
+    return g->a_made && g->a_k != 1;
+}
+
 /* Splits the longer side until there are tasks enough; the columns while a B that lies by rows
  * would be transposed for every block of rows. */
 static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
@@ -302,7 +308,8 @@ static void plan_tasks(Gemm *g, const Target *t, const GemmVariant *v)
         int64_t rows = g->m / g->row_blocks, columns = g->n / g->panel_groups;
         bool more_rows = g->rows.tiles >= 2 * TASK_TILES_LEAST * g->row_blocks;
         bool more_groups = g->panels >= 2 * g->panel_groups;
-        if (more_groups && (g->b_n != 1 || columns > rows / 2 || !more_rows))
+        bool wide = g->b_n != 1 || (columns > rows / 2 && !shares_columns(g));
+        if (more_groups && (wide || !more_rows))
             g->panel_groups *= 2;
         else if (more_rows)
             g->row_blocks *= 2;

@@ -34,7 +34,7 @@ typedef struct Prologue {
 /* --- code: rows of the image --- */
 
 /* Parameters of the function that makes rows, in order. */
-enum { P_BUFS, P_TO, P_FIRST, P_END, P_COUNT };
+enum { P_BUFS, P_TO, P_FIRST, P_END, P_COLUMN, P_COLUMN_END, P_COUNT };
 
 typedef struct MakeEmit {
     Jit *j;
@@ -98,20 +98,25 @@ static void make_columns(MakeEmit *e, JitValue row, int64_t rows, JitValue colum
     }
 }
 
-/* The last vector begins early where that fills it. */
+/* Vectors that have the columns asked for.  The last one of a row begins early where that fills it.
+ */
 static void make_rows(MakeEmit *e, JitValue row, int64_t rows)
 {
     Jit *j = e->j;
     int64_t columns = e->p->columns, lanes = jit_lanes(j), whole = columns / lanes * lanes;
-    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, whole), lanes, "c");
+    JitValue first = divide(j, jit_param(j, P_COLUMN), jit_i64(j, lanes));
+    JitValue end = jit_min_i64(j, jit_param(j, P_COLUMN_END), jit_i64(j, whole));
+    JitLoop l = jit_for(j, jit_tmp(j, mul(j, first, jit_i64(j, lanes))), end, lanes, "c");
     make_columns(e, row, rows, jit_tmp(j, jit_index(&l)), NULL);
     jit_end_for(j, &l);
     if (whole == columns)
         return;
+    JitIf rest = jit_if(j, jit_compare(j, JIT_GT, jit_param(j, P_COLUMN_END), jit_i64(j, whole)));
     if (whole)
         make_columns(e, row, rows, jit_i64(j, columns - lanes), NULL);
     else
         make_columns(e, row, rows, jit_i64(j, 0), jit_i64(j, columns));
+    jit_end_if(j, &rest);
 }
 
 static void make_types(Jit *j, JitType *types)
@@ -119,10 +124,11 @@ static void make_types(Jit *j, JitType *types)
     const JitTypes *t = jit_types(j);
     types[P_BUFS] = jit_pointer_to(j, t->p_char);
     types[P_TO] = t->p_f32;
-    types[P_FIRST] = types[P_END] = t->i64;
+    for (int i = P_FIRST; i < P_COUNT; i++)
+        types[i] = t->i64;
 }
 
-/* Rows [first, end) to `to`.  Some rows together read what is of a channel once. */
+/* Columns of rows [first, end) to `to`.  Some rows together read what is of a channel once. */
 static JitFunction make_function(Jit *j, const Prologue *p)
 {
     const JitTypes *t = jit_types(j);
@@ -174,6 +180,7 @@ typedef struct PrologueEmit {
     const Prologue *p;
     JitFunction read, make;
     JitValue table, pieces;
+    JitValue column; /* as in ReadPieces; NULL: tasks read all columns */
 } PrologueEmit;
 
 static JitValue word(const PrologueEmit *e, JitValue piece, size_t offset)
@@ -197,8 +204,16 @@ static const PrologueInput *image_of(const Prologue *p)
     return &p->input[i];
 }
 
+/* That of a block of tasks (ReadPieces.column). */
+static JitValue first_column(const PrologueEmit *e, JitValue block, int64_t otherwise)
+{
+    Jit *j = e->j;
+    return e->column ? jit_tmp(j, jit_load(j, e->column, block)) : jit_i64(j, otherwise);
+}
+
 /* Element `from` of the image is the first of the strip. */
-static void make_piece(const PrologueEmit *e, JitValue from, JitValue to)
+static void make_piece(const PrologueEmit *e, JitValue from, JitValue to, JitValue task,
+                       JitValue end)
 {
     Jit *j = e->j;
     const JitTypes *t = jit_types(j);
@@ -211,9 +226,15 @@ static void make_piece(const PrologueEmit *e, JitValue from, JitValue to)
     JitValue ahead = jit_offset(j, jit_load(j, jit_bufs(j), jit_i64(j, image->buf)), next);
     jit_store(j, e->table, jit_i64(j, e->p->reader.made),
               image->pitch == e->p->columns ? ahead : base);
-    const JitValue args[P_COUNT] = {jit_bufs(j), jit_cast(j, strip, t->p_f32),
-                                    jit_tmp(j, divide(j, from, columns)),
-                                    jit_tmp(j, divide(j, to, columns))};
+    JitValue each = jit_i64(j, e->column ? e->p->reader.pieces->of_columns : 1);
+    JitValue last = divide(j, jit_sub(j, end, jit_i64(j, 1)), each);
+    const JitValue args[P_COUNT] = {
+        jit_bufs(j),
+        jit_cast(j, strip, t->p_f32),
+        jit_tmp(j, divide(j, from, columns)),
+        jit_tmp(j, divide(j, to, columns)),
+        first_column(e, jit_tmp(j, divide(j, task, each)), 0),
+        first_column(e, jit_tmp(j, add(j, last, jit_i64(j, 1))), e->p->columns)};
     JitType types[P_COUNT];
     make_types(j, types);
     jit_call_apart(j, e->make, P_COUNT, types, args);
@@ -229,7 +250,7 @@ static void emit_piece(const PrologueEmit *e, JitValue piece)
     JitValue to = jit_tmp(j, jit_min_i64(j, end, jit_task_end(j)));
     JitIf any = jit_if(j, jit_compare(j, JIT_LT, from, to));
     make_piece(e, word(e, piece, offsetof(ReadPiece, from)),
-               word(e, piece, offsetof(ReadPiece, to)));
+               word(e, piece, offsetof(ReadPiece, to)), from, to);
     if (steps >= 0) {
         set_number(j, e->table, steps, word(e, piece, offsetof(ReadPiece, step)));
         set_number(j, e->table, steps + 1, word(e, piece, offsetof(ReadPiece, step_end)));
@@ -248,6 +269,9 @@ static void emit(Jit *j, const void *desc)
     e.pieces = jit_table(j, jit_types(j)->i64, pieces->of.data, pieces->of.len * PIECE_WORDS,
                          sizeof(int64_t));
     e.pieces = jit_tmp(j, e.pieces);
+    if (pieces->column.len)
+        e.column = jit_tmp(j, jit_table(j, jit_types(j)->i64, pieces->column.data,
+                                        pieces->column.len, sizeof(int64_t)));
     JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, (int64_t)pieces->of.len), 1, "piece");
     emit_piece(&e, jit_tmp(j, jit_index(&l)));
     jit_end_for(j, &l);
@@ -324,8 +348,9 @@ static const char *key_of(Lowering *l, const Prologue *p)
         strbuf_printf(&key, ";%u@%d:%d/%lld", p->input[i].value, p->input[i].buf, p->input[i].kind,
                       (long long)p->input[i].pitch);
     size_t bytes = pieces->of.len * sizeof *pieces->of.data;
-    strbuf_printf(&key, " pieces %s (%s)",
-                  content_key(l->pool, (const char *)pieces->of.data, bytes), p->reader.key);
+    strbuf_printf(&key, " pieces %s", content_key(l->pool, (const char *)pieces->of.data, bytes));
+    desc_key(&key, " columns", pieces->column.data, pieces->column.len * sizeof(int64_t));
+    strbuf_printf(&key, " (%s)", p->reader.key);
     return key.text;
 }
 

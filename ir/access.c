@@ -22,6 +22,12 @@ static bool first_input(const Graph *g, const Node *n, int i)
     return i == 0;
 }
 
+static bool third_input(const Graph *g, const Node *n, int i)
+{
+    (void)g, (void)n;
+    return i == 2;
+}
+
 /* The second is read word by word: a generator's state, or bits. */
 static bool all_but_second(const Graph *g, const Node *n, int i)
 {
@@ -145,6 +151,7 @@ static bool group_strided(const Graph *g, const Node *group, int i)
 const OpAccess access_dense = {none, none, none, false};
 const OpAccess access_over_any = {any, none, none, false};
 const OpAccess access_over_first = {first_input, none, none, false};
+const OpAccess access_over_third = {third_input, none, none, false};
 const OpAccess access_point = {any, any, any, false};
 const OpAccess access_indexed = {any, any, any, true};
 const OpAccess access_seeded = {all_but_second, all_but_second, any, true};

@@ -125,12 +125,15 @@ void eval_embedding(EvalState *s, const Node *n)
                (size_t)width * sizeof(double));
 }
 
-/* (ids, dy) -> dw[V, C]: rows added up in the order of the ids */
+/* (ids, dy, dw so far?) -> dw[V, C]: rows added up in the order of the ids */
 void eval_embedding_grad(EvalState *s, const Node *n)
 {
     const Type *w = eval_out_type(s, n, 0);
     int64_t width = w->dim[1];
-    fill(s, n, 0);
+    if (n->n_in > 2)
+        memcpy(eval_out(s, n, 0), eval_in(s, n, 2), (size_t)type_elements(w) * sizeof(double));
+    else
+        fill(s, n, 0);
     for (int64_t i = 0, end = eval_in_count(s, n, 0); i < end; i++) {
         double *row = eval_out(s, n, 0) + row_index(eval_in(s, n, 0)[i], w->dim[0]) * width;
         for (int64_t j = 0; j < width; j++)

@@ -94,7 +94,7 @@ SHAPE_RULE(embedding)
            want_result(g, node, out, err);
 }
 
-/* (ids, dy) -> gradient of the table, whose shape is an attribute */
+/* (ids, dy, what it is added to) -> gradient of the table, whose shape is an attribute */
 SHAPE_RULE(embedding_grad)
 {
     int64_t dims[2];
@@ -104,5 +104,5 @@ SHAPE_RULE(embedding_grad)
         return false;
     dy.dtype = shape_in(g, node, 1)->dtype;
     *out = type_make(DTYPE_F32, 2, dims);
-    return want_type(g, node, 1, &dy, err);
+    return want_type(g, node, 1, &dy, err) && (node->n_in < 3 || want_type(g, node, 2, out, err));
 }

@@ -12,7 +12,7 @@ enum { THREADS = 256, GROUP = 16, AHEAD = 8, MOST_ROWS = 16, ENOUGH_BLOCKS = 102
 
 static void begin(StrBuf *out, const EmbeddingDesc *d)
 {
-    text_begin(out, 3, (const char *const[]){"common", NULL});
+    text_begin(out, d->so_far ? 4 : 3, (const char *const[]){"common", NULL});
     text_define(out, "THREADS", THREADS);
     strbuf_printf(out, "#define ID %s\n", text_type((DType)d->id_type));
     text_define(out, "IDS", d->ids);
@@ -48,6 +48,7 @@ static void write_embedding_grad(StrBuf *out, const char *symbol, const void *de
     begin(out, desc);
     text_define(out, "COLUMN_BLOCKS", column_blocks(desc));
     text_define(out, "OWN_ROWS", rows_of_block(desc));
+    text_define(out, "SO_FAR", ((const EmbeddingDesc *)desc)->so_far);
     text_define(out, "GROUP", GROUP);
     text_define(out, "AHEAD", AHEAD);
     end(out, symbol, "embedding_grad");
@@ -56,21 +57,23 @@ static void write_embedding_grad(StrBuf *out, const char *symbol, const void *de
 static void call_of(Lowering *l, const Node *n, const EmbeddingDesc *d, KernelText *text,
                     int64_t blocks)
 {
-    const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
-    CallDraft call = pod_call(l, op_name(n->op), d, DESC_BYTES(EmbeddingDesc), blocks, bufs, 3);
+    CallBuf bufs[4];
+    int n_bufs = embedding_bufs(n, bufs);
+    CallDraft call =
+        pod_call(l, op_name(n->op), d, DESC_BYTES(EmbeddingDesc), blocks, bufs, n_bufs);
     pod_count_work(l, &call);
     cuda_call(l, &call, text, THREADS);
 }
 
 void cuda_embedding(Lowering *l, const Node *n)
 {
-    EmbeddingDesc d = embedding_describe(l, n->in[0], n->in[1]);
+    EmbeddingDesc d = embedding_describe(l, n);
     call_of(l, n, &d, write_embedding, divide_up(d.ids * d.width, THREADS));
 }
 
 void cuda_embedding_grad(Lowering *l, const Node *n)
 {
-    EmbeddingDesc d = embedding_describe(l, n->in[0], n->out[0]);
+    EmbeddingDesc d = embedding_describe(l, n);
     call_of(l, n, &d, write_embedding_grad,
             divide_up(d.rows, rows_of_block(&d)) * column_blocks(&d));
 }

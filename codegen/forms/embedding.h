@@ -9,9 +9,12 @@
 KERNEL_DESC_BEGIN
 typedef struct EmbeddingDesc {
     int64_t ids, id_type, rows, width;
+    int64_t so_far; /* the gradient is added to an input */
 } EmbeddingDesc;
 KERNEL_DESC(EmbeddingDesc)
 
-EmbeddingDesc embedding_describe(const Lowering *l, ValueId ids, ValueId table);
+EmbeddingDesc embedding_describe(const Lowering *l, const Node *n);
+/* Its inputs, then its result: three or four. */
+int embedding_bufs(const Node *n, CallBuf *bufs);
 
 #endif

@@ -115,14 +115,17 @@ void grad_resize(GradContext *c)
     grad_resample(c, OP_resize_grad);
 }
 
-/* (ids, table) */
+/* (ids, table).  Few rows of a table change: they are added to what the other uses of the table
+ * have added up, so that there is one tensor of the table's size, not two and their sum. */
 void grad_embedding(GradContext *c)
 {
     AttrList attrs = {0};
     Type table = grad_in_type(c, 1);
+    ValueId so_far = c->so_far[1];
     attrs_ints(&attrs, ATTR_shape, table.dim, table.rank);
-    c->din[1] =
-        grad_op(c, OP_embedding_grad, (const ValueId[]){grad_in(c, 0), c->dout[0]}, 2, &attrs);
+    c->has_so_far[1] = so_far != VALUE_NONE && value_type(c->graph, so_far)->dtype == DTYPE_F32;
+    const ValueId in[3] = {grad_in(c, 0), c->dout[0], so_far};
+    c->din[1] = grad_op(c, OP_embedding_grad, in, c->has_so_far[1] ? 3 : 2, &attrs);
 }
 
 /* (x, index) */

@@ -251,6 +251,8 @@ void op_embedding_grad(OpCase *c)
     op_integers(c, ids, DTYPE_I32, 0, rows - 1);
     ids.dim[ids.rank++] = width;
     op_normal(c, ids);
+    if (op_int(c, 0, 1))
+        op_normal(c, DIMS(rows, width));
     op_done(c, OP_embedding_grad, &attrs);
 }
 

@@ -55,15 +55,34 @@ static void zero_vector(Jit *j, Lanes v, void *user)
     store_lanes(j, user, NULL, v, vf(j, 0));
 }
 
-/* ids, dy, table.  Task: a range of the table's rows; a call scans the ids once for all of its
- * tasks, and adds rows in the order of the ids. */
+static void move_vector(Jit *j, Lanes v, void *user)
+{
+    const Copy *c = user;
+    store_lanes(j, c->to, NULL, v, load_lanes(j, c->from, NULL, v, 0));
+}
+
+/* What rows are added to: zeros, or the sum so far, which mostly lies there already. */
+static void begin_rows(Jit *j, const EmbeddingDesc *d, JitValue from, JitValue end, JitValue to)
+{
+    if (!d->so_far) {
+        each_vector_between(j, from, end, -1, 4, zero_vector, to);
+        return;
+    }
+    Copy c = {.from = buf_f32(j, 2), .to = to};
+    JitIf apart = jit_if(j, jit_compare(j, JIT_NE, c.from, c.to));
+    each_vector_between(j, from, end, -1, 4, move_vector, &c);
+    jit_end_if(j, &apart);
+}
+
+/* ids, dy, sum so far if there is one, table.  Task: a range of the table's rows; a call scans the
+ * ids once for all of its tasks, and adds rows in the order of the ids. */
 static void emit_embedding_grad(Jit *j, const void *desc)
 {
     const EmbeddingDesc *d = desc;
     JitValue low = part_start(j, jit_task_begin(j), d->rows, GRAD_TASKS);
     JitValue high = part_start(j, jit_task_end(j), d->rows, GRAD_TASKS);
-    Copy c = {.from = buf_f32(j, 1), .to = buf_f32(j, 2), .add = true};
-    each_vector_between(j, row_of(j, d, low), row_of(j, d, high), -1, 4, zero_vector, c.to);
+    Copy c = {.from = buf_f32(j, 1), .to = buf_f32(j, d->so_far ? 3 : 2), .add = true};
+    begin_rows(j, d, row_of(j, d, low), row_of(j, d, high), c.to);
     JitLoop i = jit_for(j, jit_i64(j, 0), jit_i64(j, d->ids), 1, "i");
     JitValue id = load_id(j, d, jit_index(&i));
     JitIf above = jit_if(j, jit_compare(j, JIT_GE, id, low));
@@ -78,16 +97,18 @@ static void emit_embedding_grad(Jit *j, const void *desc)
 
 void cpu_embedding(Lowering *l, const Node *n)
 {
-    EmbeddingDesc d = embedding_describe(l, n->in[0], n->in[1]);
-    const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
+    EmbeddingDesc d = embedding_describe(l, n);
+    CallBuf bufs[4];
+    int n_bufs = embedding_bufs(n, bufs);
     lower_pod_call(l, "embedding", emit_embedding, &d, DESC_BYTES(EmbeddingDesc),
-                   divide_up(d.ids, items_per_task(d.width)), bufs, 3);
+                   divide_up(d.ids, items_per_task(d.width)), bufs, n_bufs);
 }
 
 void cpu_embedding_grad(Lowering *l, const Node *n)
 {
-    EmbeddingDesc d = embedding_describe(l, n->in[0], n->out[0]);
-    const CallBuf bufs[] = {{n->in[0], 0}, {n->in[1], 0}, {n->out[0], 0}};
+    EmbeddingDesc d = embedding_describe(l, n);
+    CallBuf bufs[4];
+    int n_bufs = embedding_bufs(n, bufs);
     lower_pod_call(l, "embedding_grad", emit_embedding_grad, &d, DESC_BYTES(EmbeddingDesc),
-                   GRAD_TASKS, bufs, 3);
+                   GRAD_TASKS, bufs, n_bufs);
 }

@@ -1,5 +1,6 @@
 #include "real.cuh"
-/* The gradient of a table: row r is the sum of the rows of dy whose number is r, in their order.  A
+/* The gradient of a table: row r is the sum of the rows of dy whose number is r, in their order,
+ * added to the sum so far where there is one (SO_FAR).  A
  * block has OWN_ROWS rows of the table, of which each thread sums a column; it looks at TILE numbers
  * at a time, lists those of its rows, in order, and adds what they stand for. */
 #define EACH 4
@@ -71,7 +72,9 @@ DEVICE void embedding_grad(const Args a)
     float *sum = sums + threadIdx.x;
     i64 tile, row;
     for (row = 0; row < OWN_ROWS; row++)
-        sum[row * THREADS] = 0.0f;
+        sum[row * THREADS] = SO_FAR && from + row < to && column < WIDTH
+                                 ? BUF(const float, 2)[(from + row) * WIDTH + column]
+                                 : 0.0f;
     for (tile = 0; tile < IDS; tile += TILE) {
         const int n = list_tile(a, tile, from, to, list, count);
         if (column < WIDTH)
@@ -79,5 +82,5 @@ DEVICE void embedding_grad(const Args a)
         __syncthreads();
     }
     for (row = from; row < to && column < WIDTH; row++)
-        BUF(float, 2)[row * WIDTH + column] = sum[(row - from) * THREADS];
+        BUF(float, 2 + SO_FAR)[row * WIDTH + column] = sum[(row - from) * THREADS];
 }

@@ -426,6 +426,9 @@ static void test_data(void)
     EVAL("  %i = input : i32[3]\n  %d = input : f32[3,1]\n"
          "  %y = embedding_grad %i, %d {shape=[3,1]} : f32[3,1]\n",
          V(2, 0, 2, 1, 10, 100), 10, 0, 101);
+    EVAL("  %i = input : i32[2]\n  %d = input : f32[2,1]\n  %s = input : f32[2,1]\n"
+         "  %y = embedding_grad %i, %d, %s {shape=[2,1]} : f32[2,1]\n",
+         V(1, 1, 10, 100, 3, 4), 3, 114);
 }
 
 #define W1G1 "  $w = param : f32[1]\n  %g = input : f32[1]\n"

@@ -16,7 +16,7 @@ typedef struct NodeGraph {
 
 NodeGraph *node_graph_new(Pool *pool, const RematProblem *p);
 
-/* The best of the base order, greedy orders and a depth-first order by remat_check's peak (ties:
+/* The best of the base order, greedy orders and an order on demand by remat_check's peak (ties:
  * the fewest bytes times runs alive, then the earliest), refined by list scheduling under caps down
  * to good_enough_bytes and by reorder_windows.  O(nodes * ready nodes), deterministic where
  * `until`, in seconds of the monotonic clock (0 = no limit), does not end it early, with the best

@@ -46,8 +46,8 @@ FENG2021 = FENG2018 + NAS
 RESNET_DEPTHS = [18, 34, 50, 101, 152, 200]
 FFN_DEPTHS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
 TRANSFORMERS = [("Transformer Base", "transformer", "", 32), ("Transformer Big", "transformer", "size_name=big", 64)]
-# The papers' networks store the scores of attention, and images behind batch normalization.
-AS_PRINTED = {"transformer": ["--no-attention"]}
+# The papers' networks store the scores of attention, all logits, and images behind batch normalization.
+AS_PRINTED = {"transformer": ["--no-attention", "--no-chunks"]}
 STORED = ["--no-norms"]
 
 

@@ -204,5 +204,6 @@ void eval_accuracy(EvalState *s, const Node *n)
                 best = k;
         right += label_at(s, n, i, a.length) == best;
     }
-    eval_out(s, n, 0)[0] = count ? (double)right / (double)count : 0;
+    bool sum = strcmp(node_string(n, ATTR_reduction, "mean"), "sum") == 0;
+    eval_out(s, n, 0)[0] = sum ? (double)right : count ? (double)right / (double)count : 0;
 }

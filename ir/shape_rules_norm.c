@@ -161,6 +161,8 @@ SHAPE_RULE(cross_entropy)
     if (!loss_attrs(node, &each, err) ||
         !want_vectors(g, node, weight, INPUT_NAMES("weight"), x->dim[axis], err))
         return false;
+    if (each && node->op == OP_accuracy)
+        return shape_fail(err, "E105", -1, "accuracy: 'none' is no reduction of it");
     *out = each ? want : type_scalar(DTYPE_F32);
     return true;
 }

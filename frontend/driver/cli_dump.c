@@ -62,6 +62,7 @@ static const char *why_off(const Cli *cli, const char *word, size_t length)
         {"norms", cli->plan.no_norms, "leave --no-norms out"},
         {"norms", cli_backend(cli) != &cpu_backend, "it is for --device cpu"},
         {"attention", cli->plan.no_attention, "leave --no-attention out"},
+        {"chunks", cli->plan.no_chunks, "leave --no-chunks out"},
         {"sums", cli->plan.no_views, "leave --no-views out"},
         {"transposes", cli->plan.no_views, "leave --no-views out"},
         {"pairs", cli->build.exact, "leave --exact out"},

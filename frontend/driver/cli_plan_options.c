@@ -14,7 +14,7 @@ static const struct Clash {
     {"sweep", "budget count max-batch arena-csv svg peak why"},
     {"count", "max-batch budget graph arena-csv svg peak why"},
     {"max-batch", "graph arena-csv svg peak why"},
-    {"graph", "define model no-masks no-norms no-attention arena-csv peak why"},
+    {"graph", "define model no-masks no-norms no-attention no-chunks arena-csv peak why"},
 };
 
 static const char *spelled(Pool *pool, const char *option)

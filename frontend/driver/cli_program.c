@@ -126,6 +126,7 @@ static ExitCode read_request(Cli *cli, const Ast *ast, const ProgramOptions *o,
         ctx->request.no_views = cli->plan.no_views || o->plan.no_views;
         ctx->request.no_norms = cli->plan.no_norms || o->plan.no_norms;
         ctx->request.no_attention = cli->plan.no_attention;
+        ctx->request.no_chunks = cli->plan.no_chunks;
         return EXIT_OK;
     }
     if (!cli_plan_request(cli, &section, &o->plan, &ctx->request, &e))

@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 /* What verbs that plan, and verbs that make machine code, have in common. */
-#define PLAN_OPTIONS  "budget solver effort objective cost no-masks no-views no-norms no-attention "
+#define PLAN_OPTIONS                                                                               \
+    "budget solver effort objective cost no-masks no-views no-norms no-attention no-chunks "
 #define BUILD_OPTIONS "device exact fast march cache no-cache no-tuning no-strips jobs "
 
 // clang-format off
@@ -215,6 +216,8 @@ const OptionRow cli_options[] = {
      "keep images behind batch normalization as tensors", 0},
     {"no-attention", 0, FIELD_FLAG, offsetof(Cli, plan.no_attention), NULL,
      "keep the scores of attention as tensors", 0},
+    {"no-chunks", 0, FIELD_FLAG, offsetof(Cli, plan.no_chunks), NULL,
+     "keep all logits of a loss as one tensor", 0},
     {"graph", 0, FIELD_TEXT, offsetof(Cli, source.graph), "FILE.json",
      "plan this graph instead of a model's (docs/graphs.md)", 0},
     {"schedule", 0, FIELD_FLAG, offsetof(Cli, ask.schedule), NULL,

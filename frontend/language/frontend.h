@@ -15,7 +15,7 @@ typedef enum FrontendMode {
     FRONTEND_TRAIN,   /* the train section: batch inputs -> loss (+ metrics), dropout on, batch
                          statistics */
     FRONTEND_EVAL,    /* the same in inference form: dropout off, running statistics; outputs loss,
-                         accuracy, logits */
+                         accuracy */
     FRONTEND_INFER,   /* the model alone on its declared inputs; output "logits" (`summary`,
                          `generate`) */
     FRONTEND_PREDICT, /* what the train section makes of a batch before it calls the model, and the

@@ -39,7 +39,8 @@ PlanSettings plan_settings_merge(const PlanSettings *upper, const PlanSettings *
         .no_masks = upper->no_masks || lower->no_masks,
         .no_views = upper->no_views || lower->no_views,
         .no_norms = upper->no_norms || lower->no_norms,
-        .no_attention = upper->no_attention || lower->no_attention};
+        .no_attention = upper->no_attention || lower->no_attention,
+        .no_chunks = upper->no_chunks || lower->no_chunks};
 }
 
 /* Words */
@@ -124,7 +125,8 @@ bool plan_request_read(Pool *pool, const PlanSettings *s, PlanRequest *out, Rema
                          .masks = s->no_masks ? MASKS_NEVER : MASKS_BY_BUDGET,
                          .no_views = s->no_views,
                          .no_norms = s->no_norms,
-                         .no_attention = s->no_attention};
+                         .no_attention = s->no_attention,
+                         .no_chunks = s->no_chunks};
     return read_solver(pool, s->solver, &out->solver, error) &&
            read_cost(pool, s->cost, &out->costs.model, error) &&
            read_objective(pool, s->objective, &out->objective, error) &&

@@ -20,7 +20,7 @@ typedef struct PlanSettings {
     double effort;             /* of scrimp's search: 1 = as much as usual, 0 = 1 */
     int64_t twremat_leaf_bags; /* see RematOptions; 0 = twremat tries several */
     int64_t n_threads;         /* of scrimp's search; 0 = all cores */
-    bool no_masks, no_views, no_norms, no_attention;
+    bool no_masks, no_views, no_norms, no_attention, no_chunks;
 } PlanSettings;
 
 typedef enum MaskUse {
@@ -42,6 +42,7 @@ typedef struct PlanRequest {
     bool no_norms;     /* normalized images are tensors: pass norms does nothing */
     bool no_plain;     /* it does not keep the step whose images are */
     bool no_attention; /* scores are tensors: pass attention does nothing */
+    bool no_chunks;    /* all logits of a loss are one tensor: pass chunks does nothing */
 } PlanRequest;
 
 /* A user's mistake: code, what is wrong, a way out (or NULL). */

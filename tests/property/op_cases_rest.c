@@ -229,6 +229,8 @@ void op_accuracy(OpCase *c)
 {
     AttrList attrs = {0};
     op_labelled(c, &attrs, false);
+    if (op_coin(c))
+        attrs_string(&attrs, ATTR_reduction, "sum");
     op_done(c, OP_accuracy, &attrs);
 }
 

@@ -284,23 +284,19 @@ static const Node *find_cross_entropy(const Elab *l, ValueId loss)
     return n == 1 ? found : NULL;
 }
 
-/* accuracy (with the loss's axis and ignored label) and logits. */
-static void add_eval_outputs(Elab *l, ValueId loss, Span span)
+/* With the axis and the ignored label of the loss. */
+static void add_accuracy(Elab *l, ValueId loss, Span span)
 {
     const Node *ce = find_cross_entropy(l, loss);
-    ValueId logits = l->last_logits;
-    if (ce) {
-        const ValueId in[] = {ce->in[0], ce->in[1]};
-        AttrList attrs = {.n = 0};
-        attrs_int(&attrs, ATTR_axis, node_int(ce, ATTR_axis, 1));
-        attrs_int(&attrs, ATTR_ignore_index, node_int(ce, ATTR_ignore_index, -100));
-        ValueId accuracy = elab_node(l, OP_accuracy, in, 2, &attrs, NULL, span);
-        logits = in[0];
-        if (accuracy != VALUE_NONE)
-            add_output(l, "accuracy", accuracy);
-    }
-    if (logits != VALUE_NONE)
-        add_output(l, "logits", logits);
+    if (!ce)
+        return;
+    const ValueId in[] = {ce->in[0], ce->in[1]};
+    AttrList attrs = {.n = 0};
+    attrs_int(&attrs, ATTR_axis, node_int(ce, ATTR_axis, 1));
+    attrs_int(&attrs, ATTR_ignore_index, node_int(ce, ATTR_ignore_index, -100));
+    ValueId accuracy = elab_node(l, OP_accuracy, in, 2, &attrs, NULL, span);
+    if (accuracy != VALUE_NONE)
+        add_output(l, "accuracy", accuracy);
 }
 
 static void add_word(const Elab *l, Scope *names, const char *word)
@@ -353,7 +349,7 @@ void elab_train(Elab *l)
     else if (want_scalar(l, loss->value, loss->span, "the loss")) {
         add_output(l, "loss", loss->value.tensor);
         if (l->mode == FRONTEND_EVAL)
-            add_eval_outputs(l, loss->value.tensor, loss->span);
+            add_accuracy(l, loss->value.tensor, loss->span);
         add_metrics(l, key(&r, "metrics"), &section->body);
     }
     l->train = NULL;

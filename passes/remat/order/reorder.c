@@ -346,8 +346,22 @@ static void demand(Demand *d, int node)
     }
 }
 
-/* The base order, in which operations of the forward pass wait until one of the backward pass, or
- * the end, needs them. */
+/* Nodes of the backward pass: they lead to an update, which metrics do not. */
+static bool *mark_backward(Pool *pool, const RematProblem *p, const NodeGraph *g)
+{
+    bool *leads = POOL_ARRAY(pool, (size_t)p->n_nodes + 1, bool);
+    for (int n = p->n_nodes - 1; n >= 0; n--) {
+        leads[n] = p->node[n].n_overwrites > 0;
+        for (int i = g->succ.begin[n]; i < g->succ.begin[n + 1]; i++)
+            leads[n] |= leads[g->succ.item[i]];
+    }
+    for (int n = 0; n < p->n_nodes; n++)
+        leads[n] &= !p->node[n].forward;
+    return leads;
+}
+
+/* The base order, in which what is not of the backward pass waits until that, or the end, needs it.
+ */
 static void on_demand(Pool *scratch, const RematProblem *p, const NodeGraph *g, int *order)
 {
     Pool *pool = pool_new_child(scratch);
@@ -359,12 +373,15 @@ static void on_demand(Pool *scratch, const RematProblem *p, const NodeGraph *g, 
                 .stack = POOL_ARRAY(pool, 2 * n, int),
                 .ran = POOL_ARRAY(pool, n, bool),
                 .order = order};
+    const bool *backward = mark_backward(pool, p, g);
     for (int k = 0; k < p->n_nodes; k++)
         d.waiting[k] = csr_length(&g->pred, k);
-    for (int forward = 0; forward < 2; forward++)
-        for (int k = 0; k < p->n_nodes; k++)
-            if (p->node[k].forward == forward && !d.ran[k])
-                demand(&d, k);
+    for (int k = 0; k < p->n_nodes; k++)
+        if (backward[k])
+            demand(&d, k);
+    for (int k = 0; k < p->n_nodes; k++)
+        if (!d.ran[k])
+            demand(&d, k);
     pool_free(pool);
 }
 

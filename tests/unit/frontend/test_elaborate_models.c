@@ -89,7 +89,7 @@ static void check_names(const char *example, const NamedShape *names, size_t n)
 static void check_modes(const char *example)
 {
     static const char *const outputs[4][4] = {
-        {"loss", NULL}, {"loss", "accuracy", "logits", NULL}, {"logits", NULL}, {"logits", NULL}};
+        {"loss", NULL}, {"loss", "accuracy", NULL}, {"logits", NULL}, {"logits", NULL}};
     static const FrontendMode modes[] = {FRONTEND_TRAIN, FRONTEND_EVAL, FRONTEND_INFER,
                                          FRONTEND_PREDICT};
     for (int m = 0; m < 4; m++) {

@@ -382,6 +382,8 @@ static void test_weighted_loss(void)
          V(1, 2, 0, 0, 1, 1), 0, 0);
 }
 
+#define ANSWERS "  %x = input : f32[3,2]\n  %l = input : i32[3]\n  %y = accuracy %x, %l "
+
 static void test_softmax(void)
 {
     EVAL(X22 "  %y = softmax %x : f32[2,2]\n", V(1000, 1000, -inf, 0), 0.5, 0.5, 0, 1);
@@ -400,9 +402,8 @@ static void test_softmax(void)
          V(0, 0, 1, 1), 0, 0);
     EVAL(X22 "  %l = input : i32[2]\n  %y = cross_entropy %x, %l : f32[]\n", V(0, 0, 5, 5, 0, -100),
          0.6931471805599453);
-    EVAL("  %x = input : f32[3,2]\n  %l = input : i32[3]\n"
-         "  %y = accuracy %x, %l {ignore_index=9} : f32[]\n",
-         V(1, 1, 1, 1, 0, 1, 0, 1, 9), 0.5);
+    EVAL(ANSWERS "{ignore_index=9} : f32[]\n", V(1, 1, 1, 1, 0, 1, 0, 1, 9), 0.5);
+    EVAL(ANSWERS "{reduction=\"sum\"} : f32[]\n", V(0, 1, 1, 0, 1, 1, 1, 0, -100), 2);
 }
 
 static void test_data(void)

@@ -46,6 +46,7 @@ typedef struct PassContext {
 
     /* What passes have found out */
     MaskReport masks;      /* by masks */
+    int chunks;            /* by chunks: of rows of logits, for one loss; 0: whole */
     const char *untrained; /* by autodiff: parameters that the loss does not depend on, "$a $b";
                               NULL = none */
     const char *library_missing; /* by library: what could have been used if it were here, and a way

@@ -14,6 +14,7 @@ typedef struct PlanRow {
     const RematSolver *solver; /* NULL: no plan was made */
     RematReport report;
     MaskReport masks;
+    int chunks; /* of rows of logits, for one loss; 0: whole */
     int64_t arena_bytes, arena_lower_bound_bytes;
     bool feasible;
     const ExternalPlan *external; /* NULL: of a model */

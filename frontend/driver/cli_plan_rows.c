@@ -17,6 +17,7 @@ ExitCode cli_plan_once(Cli *cli, const PlanSource *of, const PlanOverride *own, 
     *row = (PlanRow){.solver = p.report.solver,
                      .report = p.report,
                      .masks = p.masks,
+                     .chunks = p.chunks,
                      .feasible = code == EXIT_OK};
     if (p.plan) {
         row->arena_bytes = p.plan->arena_bytes;
@@ -113,6 +114,8 @@ json_t *cli_row_json(const Cli *cli, const PlanRow *row)
         json_object_set_new(o, "loops", json_string(r->loops));
     if (!row->external)
         json_object_set_new(o, "masked_tensors", json_integer(row->masks.tensors));
+    if (row->chunks)
+        json_object_set_new(o, "loss_chunks", json_integer(row->chunks));
     if (row->masks.tensors)
         json_object_set_new(o, "mask_overhead_percent", json_real(row->masks.overhead_percent));
     if (r->treewidth > 0)

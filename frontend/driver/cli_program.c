@@ -206,6 +206,7 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
                      .plan = ctx.plan,
                      .report = ctx.report,
                      .masks = ctx.masks,
+                     .chunks = ctx.chunks,
                      .folded = ctx.folded.data,
                      .n_folded = (int)ctx.folded.len};
     if (!ok)

@@ -18,6 +18,7 @@ typedef struct Program {
     MemPlan *plan;
     RematReport report;
     MaskReport masks;
+    int chunks;               /* of rows of logits, for one loss; 0: whole */
     const FoldedNorm *folded; /* by the pass fold_norms */
     int n_folded;
 } Program;

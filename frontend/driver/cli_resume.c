@@ -17,8 +17,8 @@
 /* Keys of the settings that are no fields of the train section. */
 static const char OPTIONS[] = "options", MODEL[] = "model", EXAMPLES[] = "examples",
                   OVERFIT[] = "overfit", DENORMALS[] = "keep_denormals", EXACT[] = "exact",
-                  LEFT_OUT[] = "left_out", NETWORK[] = "network", METRICS[] = "metrics",
-                  NONE[] = "none";
+                  CHUNKS[] = "no_chunks", LEFT_OUT[] = "left_out", NETWORK[] = "network",
+                  METRICS[] = "metrics", NONE[] = "none";
 
 /* Fields that a run keeps: the optimizer's state, and what decides which numbers a step sees.  All
  * others of the train section may change. */
@@ -149,6 +149,8 @@ json_t *resume_settings(Cli *cli, const Ast *ast, const Program *program, const 
     const char *precision = program->graph->train.precision;
     if (cli->build.exact && precision && strcmp(precision, "bf16") == 0)
         put(settings, EXACT, "true");
+    if (cli->plan.no_chunks)
+        put(settings, CHUNKS, "true");
     put_model(cli, ast, settings);
     return settings;
 }

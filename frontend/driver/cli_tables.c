@@ -125,7 +125,8 @@ const Verb cli_verbs[] = {
      verb_train, true},
     {"eval", "loss and accuracy on the held-out part",
      "Weights come from --checkpoint: a folder written by train, or a safetensors file.",
-     "define model checkpoint no-ema data seed threads keep-denormals json " BUILD_OPTIONS "error-format",
+     "define model checkpoint no-ema data seed threads keep-denormals no-chunks json " BUILD_OPTIONS
+     "error-format",
      verb_eval, true},
     {"predict", "what a trained model makes of given examples",
      "Weights come from --checkpoint. --input NAME=FILE is a field of the batch, which the train\n"

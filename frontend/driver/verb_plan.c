@@ -113,6 +113,9 @@ static void print_facts(Pool *pool, const PlanRow *row)
     if (r->recomputed_ops == 0 && r->order_bound_bytes > 0)
         printf("no order without recomputation needs less    %s\n",
                bytes_text(pool, r->order_bound_bytes));
+    if (row->chunks)
+        printf("logits of a loss                             in %d parts, one after another\n",
+               row->chunks);
     if (row->masks.tensors)
         printf(
             "saved as bits or indices                     %d tensor%s (%.2f%% of a step's time)\n",

@@ -33,6 +33,19 @@ static bool check_evaluation(Trainer *t)
     return t->has_eval || !keep_best;
 }
 
+/* Of one that needs more than training. */
+static void tell_evaluation(const Cli *cli, int64_t bytes, int64_t budget)
+{
+    const char *needs = bytes_text(cli->pool, bytes);
+    if (bytes <= budget)
+        fprintf(stderr, "note: evaluation needs %s, more than training\n", needs);
+    else
+        fprintf(stderr,
+                "note: evaluation needs %s, %s more than the budget; it computes nothing twice: a "
+                "smaller batch needs less\n",
+                needs, bytes_text(cli->pool, bytes - budget));
+}
+
 /* Evaluation runs in the memory of training, when there is something to evaluate on. */
 static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
 {
@@ -45,8 +58,7 @@ static bool build_evaluation(Trainer *t, const Ast *ast, int64_t *arena_bytes)
         return false;
     *arena_bytes = session_share_plan(&t->program, &t->eval_program);
     if (*arena_bytes > t->program.plan->arena_bytes)
-        fprintf(stderr, "note: evaluation needs %s, more than training\n",
-                bytes_text(cli->pool, *arena_bytes));
+        tell_evaluation(cli, *arena_bytes, t->program.report.budget_bytes);
     return true;
 }
 

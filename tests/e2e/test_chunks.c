@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROWS = 4 * 640, CLASSES = 300 };
 #define LM "$TMP/lm.scrimp"
@@ -43,6 +44,8 @@ static void test_peak(void)
     EXPECT(json_get_number(o, "peak_bytes") + 0.9 * half < json_get_number(whole, "peak_bytes"),
            "the peak");
     EXPECT(json_get_number(o, "arena_bytes") == json_get_number(o, "peak_bytes"), "the arena");
+    EXPECT(json_get_number(o, "loss_chunks") == 10 && !json_object_get(whole, "loss_chunks"),
+           "the number of chunks");
     EXPECT(json_get_number(o, "persistent_bytes") == json_get_number(whole, "persistent_bytes"),
            "what stays");
     json_decref(o);
@@ -83,6 +86,16 @@ static void test_training(void)
     EXPECT(a > 0 && a - b < 1e-3 && b - a < 1e-3, "accuracy");
 }
 
+/* Another order of sums is no reason to refuse, but is told. */
+static void test_resume(void)
+{
+    train("resumed", "--budget 100% --steps 2");
+    Result r = run("$SCRIMP train " LM " -q --data $TMP/t.bin --out $TMP/resumed --resume "
+                   "--no-chunks");
+    EXPECT(r.code == 0 && strstr(r.err, "no_chunks = none (now true)"), r.err);
+    result_free(&r);
+}
+
 static void test_verify(void)
 {
     expect_said(0, "identical: 2 steps", "$SCRIMP verify " LM " --steps 2 --budget min");
@@ -103,6 +116,7 @@ int main(void)
     write_model();
     test_peak();
     test_training();
+    test_resume();
     test_verify();
     test_labels();
     return e2e_end();

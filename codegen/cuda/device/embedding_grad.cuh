@@ -1,8 +1,8 @@
 #include "real.cuh"
 /* The gradient of a table: row r is the sum of the rows of dy whose number is r, in their order,
- * added to the sum so far where there is one (SO_FAR).  A
- * block has OWN_ROWS rows of the table, of which each thread sums a column; it looks at TILE numbers
- * at a time, lists those of its rows, in order, and adds what they stand for. */
+ * behind the sum so far where there is one (SO_FAR).  A block has OWN_ROWS rows of the table, of
+ * which each thread sums a column; it looks at TILE numbers at a time, lists those of its rows, in
+ * order, and adds what they stand for. */
 #define EACH 4
 #define TILE (EACH * THREADS)
 

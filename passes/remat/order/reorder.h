@@ -16,11 +16,18 @@ typedef struct NodeGraph {
 
 NodeGraph *node_graph_new(Pool *pool, const RematProblem *p);
 
-/* The best of the base order, greedy orders and an order on demand by remat_check's peak (ties:
- * the fewest bytes times runs alive, then the earliest), refined by list scheduling under caps down
- * to good_enough_bytes and by reorder_windows.  O(nodes * ready nodes), deterministic where
- * `until`, in seconds of the monotonic clock (0 = no limit), does not end it early, with the best
- * so far. */
+/* Next to nothing comes of node n in memory, compared with so many bytes: an update, a norm. */
+bool node_makes_little(const RematProblem *p, int n, int64_t against);
+
+/* The base order, in which what is not of the backward pass waits until that, or the end, needs it.
+ */
+void reorder_on_demand(Pool *scratch, const RematProblem *p, const NodeGraph *g, int *order);
+
+/* The best of the base order, greedy orders, a depth-first order and one on demand by remat_check's
+ * peak (ties: the fewest bytes times runs alive, then the earliest), refined by list scheduling
+ * under caps down to good_enough_bytes and by reorder_windows.  O(nodes * ready nodes),
+ * deterministic where `until`, in seconds of the monotonic clock (0 = no limit), does not end it
+ * early, with the best so far. */
 RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes,
                             double until);
 

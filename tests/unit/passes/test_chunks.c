@@ -82,6 +82,12 @@ static const Case taken[] = {
      .lines = BF16("4096") LOSS("") OUT,
      .chunks = 2,
      .found = {", $w : bf16[2048,8]"}},
+    {.what = "logits that are reshaped",
+     .lines = ROWS("2,256") LAYER("2,256") "  %r = reshape %l {shape=[512,8]} : f32[512,8]\n"
+                                           "  %z = input {role=\"batch.z\"} : i32[512]\n"
+                                           "  %loss = cross_entropy %r, %z : f32[]\n" OUT,
+     .chunks = 2,
+     .found = {"%l.chunk1 = linear", "%loss.chunk2 = cross_entropy"}},
     {.what = "chunks of which one has a row more",
      .lines = ROWS("515") LAYER("515") LOSS("") OUT,
      .chunks = 2,
@@ -135,6 +141,19 @@ static const Case left[] = {
     {.what = "classes along another axis",
      .lines = GIVEN("2,256", "i32[2,8]") LAYER("2,256") LOSS(" {axis=1}") OUT},
     {.what = "labels of 64 bits", .lines = GIVEN("512", "i64[512]") LAYER("512") LOSS("") OUT},
+    {.what = "weights that are others when the loss is made",
+     .lines = ENOUGH "  %m = mean $w : f32[]\n"
+                     "  $n = minimize %m, $w {goal=0} : f32[8,2] -> $w\n" LOSS("") OUT},
+    {.what = "gradients that are stored nowhere",
+     .lines = "  train {optim=sgd, momentum=0.9, gradient_free=true, lr=constant, base=0.1, "
+              "steps=1}\n" ENOUGH LOSS("") OUT},
+    {.what = "rows of other numbers than the layer makes",
+     .lines = ENOUGH "  %l4 = reshape %l {shape=[1024,4]} : f32[1024,4]\n"
+                     "  %y2 = input {role=\"batch.z\"} : i32[1024]\n"
+                     "  %loss = cross_entropy %l4, %y2 : f32[]\n" OUT},
+    {.what = "logits that are read in two shapes",
+     .lines = ENOUGH "  %r = reshape %l {shape=[2,256,8]} : f32[2,256,8]\n"
+                     "  %n = mean %r : f32[]\n  output n = %n\n" LOSS("") OUT},
     {.what = "logits of a product of matrices",
      .lines = ROWS("512") "  %l = matmul %x, $w {tb=true} : f32[512,8]\n" LOSS("") OUT},
     {.what = "where it is not wanted", .lines = ENOUGH LOSS("") OUT, .no_chunks = true},

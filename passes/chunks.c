@@ -16,17 +16,18 @@
 #include <string.h>
 
 /* Least rows of a chunk.  In f32 the products take as long with 256 rows as with all (bench
- * examples/gpt2.scrimp -D layers=2 -D N=4 --budget 100% --against '--no-chunks'); matrix
- * registers, which multiply bf16, need ten times less time for each, and memory none. */
+ * examples/gpt2.scrimp -D layers=2 -D N=4 --budget 100% --against '--no-chunks').  Matrix registers
+ * multiply bf16 ten times as fast, and memory is no faster for it: sums of the gradient of the
+ * weights would take a part of the time that shows. */
 enum { LEAST_ROWS = 256, LEAST_ROWS_BF16 = 2048 };
 
-enum {
-    MOST_CHUNKS = 16, /* with 8, GPT-2 takes 9.4% more time instead of 8.8%, with 64 8.4%, which is
-                         found in five times the time (plan examples/gpt2.scrimp -D N=32 --budget
-                         8GiB) */
-    WIDER = 4 /* logits of fewer numbers, compared with what the layer reads, are no large tensor of
-         a model: its layers make more */
-};
+/* With 8, GPT-2 takes 9.4% more time instead of 8.8%; with 64 8.4%, which is found in five times
+ * the time (plan examples/gpt2.scrimp -D N=32 --budget 8GiB). */
+enum { MOST_CHUNKS = 16 };
+
+/* Logits of fewer numbers, compared with what the layer reads, are no large tensor of a model: its
+ * layers make more. */
+enum { WIDER = 4 };
 
 /* A layer whose logits are made in chunks. */
 typedef struct Head {

@@ -153,9 +153,7 @@ static ValueId rows_of(const Maker *m, ValueId v, int64_t first, int64_t end)
 
 static ValueId cast(const Maker *m, ValueId v, DType to)
 {
-    AttrList attrs = {0};
-    attrs_string(&attrs, ATTR_dtype, dtype_name(to));
-    return value_type(m->g, v)->dtype == to ? v : add(m, OP_cast, v, VALUE_NONE, &attrs);
+    return value_type(m->g, v)->dtype == to ? v : graph_add_cast(m->g, v, to, REMAT_AUTO);
 }
 
 /* 1 where labels compare so with a number, else 0. */

@@ -11,6 +11,7 @@
 #include "passes/remat/model/readers.h"
 #include "passes/remat/model/schedule.h"
 
+#include <float.h>
 #include <string.h>
 
 typedef void EdgeVisit(NodeGraph *g, int from, int to);
@@ -383,8 +384,6 @@ static void try_policies(Pool *scratch, const RematProblem *p, const NodeGraph *
         return;
     depth_first(scratch, p, g, order);
     consider(scratch, p, order, best);
-    reorder_on_demand(scratch, p, g, order);
-    consider(scratch, p, order, best);
 }
 
 static void try_caps(Pool *scratch, const RematProblem *p, const NodeGraph *g, int64_t enough,
@@ -400,6 +399,24 @@ static void try_caps(Pool *scratch, const RematProblem *p, const NodeGraph *g, i
     }
 }
 
+/* Where it has a smaller peak than all of these: with an equal one, recomputation makes less of it.
+ */
+static void try_on_demand(Pool *scratch, const RematProblem *p, const NodeGraph *g, int64_t enough,
+                          Best *best)
+{
+    if (reorder_out_of_time(best->until))
+        return;
+    Best smaller = {.schedule = best->schedule, .peak = best->peak - 1, .byte_runs = DBL_MAX};
+    int *order = POOL_ARRAY(scratch, (size_t)p->n_nodes + 1, int);
+    reorder_on_demand(scratch, p, g, order);
+    smaller.until = best->until;
+    consider(scratch, p, order, &smaller);
+    if (smaller.byte_runs == DBL_MAX)
+        return;
+    *best = smaller;
+    try_caps(scratch, p, g, enough, best);
+}
+
 RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enough_bytes,
                             double until)
 {
@@ -411,6 +428,7 @@ RematSchedule reorder_nodes(Pool *pool, const RematProblem *p, int64_t good_enou
     int64_t bound = reorder_bound(scratch, p, g);
     int64_t enough = bound > good_enough_bytes ? bound : good_enough_bytes;
     try_caps(scratch, p, g, enough, &best);
+    try_on_demand(scratch, p, g, enough, &best);
     reorder_windows(scratch, p, g, &best.schedule, enough, until);
     pool_free(scratch);
     return best.schedule;

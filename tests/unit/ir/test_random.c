@@ -5,6 +5,7 @@
 #include "check.h"
 #include "ir/eval.h"
 #include "ir/support/strbuf.h"
+#include "runtime/rng.h"
 #include "tests/support/graph_text.h"
 
 #include <math.h>
@@ -13,6 +14,25 @@
 
 enum { N = 100000 };
 #define SIGMAS 3.891
+
+/* Salmon et al.'s published vectors (Random123, kat_vectors, philox4x32 10). */
+static void check_philox(void)
+{
+    static const uint32_t kat[3][10] = {
+        {0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
+        {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x408f276d,
+         0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
+        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09,
+         0x94fdcceb, 0x5001e420, 0x24126ea1}};
+    for (int i = 0; i < 3; i++) {
+        uint32_t out[4];
+        philox4x32(kat[i], kat[i] + 4, out);
+        CHECK(memcmp(out, kat[i] + 6, sizeof out) == 0);
+    }
+    CHECK(rng_bits(0, 0, 0, 0) == 0x6627e8d5);
+    /* the first words of pi as counter and key: index, step, and a seed under key 0 */
+    CHECK(rng_bits(0x299f31d0a4093822, 0x0370734413198a2e, 0, 0x85a308d3243f6a88) == 0xd16cfe09);
+}
 
 /* n numbers as the attributes say, on the pool. */
 static double *drawn(Pool *pool, const char *attributes, int64_t n, const char *dtype,
@@ -37,7 +57,7 @@ static const double zeros[4], some[4] = {7, -1, 5, 0};
 #define UNIFORM "key=3, kind=\"uniform\""
 #define NORMAL  "key=3, kind=\"normal\""
 
-/* The first words under zeros are 0x6627e8d5 and 0xe169c58d (tests/unit/ir/test_eval.c). */
+/* The first words under zeros are 0x6627e8d5 and 0xe169c58d. */
 static void check_values(Pool *pool)
 {
     double u = *drawn(pool, "key=0, kind=\"uniform\"", 1, "f32", zeros);
@@ -161,6 +181,7 @@ static void check_streams(Pool *pool)
 int main(void)
 {
     Pool *pool = pool_new();
+    check_philox();
     check_values(pool);
     check_distribution(pool, UNIFORM, uniform_cdf);
     check_distribution(pool, NORMAL, normal_cdf);

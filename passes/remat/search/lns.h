@@ -92,6 +92,8 @@ void start_from_others(const RematProblem *p, const RematOptions *o, Pool *pool,
 bool lns_exact(LargeNeighbourhoodSearch *l);
 /* Large neighbourhoods around the best schedule of the target, for so much work. */
 void lns_improve(LargeNeighbourhoodSearch *l, double work);
+/* The same around the smallest schedule of the front, towards a smaller peak. */
+void lns_shrink(LargeNeighbourhoodSearch *l, double work);
 /* Another order of the runs of the best schedule within the target, with a smaller peak; true when
  * there is one. */
 bool lns_reorder(LargeNeighbourhoodSearch *l);

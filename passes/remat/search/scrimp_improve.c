@@ -86,6 +86,16 @@ static void ruin(GreedySearch *x)
     }
 }
 
+/* How the prices of the next repair are bent. */
+static void draw_prices(GreedySearch *x)
+{
+    x->noise = 0.6 * greedy_uniform(x);
+    x->draw = greedy_random(x);
+    x->by_kind = greedy_random(x) % 2 == 0;
+    x->reach = greedy_uniform(x);
+    x->reach = x->reach < 0.3 ? 0 : x->reach;
+}
+
 /* Stays at the best schedule, or one as good. */
 void lns_improve(LargeNeighbourhoodSearch *l, double work)
 {
@@ -95,16 +105,46 @@ void lns_improve(LargeNeighbourhoodSearch *l, double work)
     while ((double)incremental_work(x->slots) < until && incremental_recomputed(x->slots) > 0 &&
            failures < most_failures && !remat_out_of_time(l->options)) {
         int mark = incremental_mark(x->slots);
-        x->noise = 0.6 * greedy_uniform(x);
-        x->draw = greedy_random(x);
-        x->by_kind = greedy_random(x) % 2 == 0;
-        x->reach = greedy_uniform(x);
-        x->reach = x->reach < 0.3 ? 0 : x->reach;
+        draw_prices(x);
         ruin(x);
         bool as_good = lns_repair(l) && incremental_time(x->slots) <= best;
         failures = as_good && incremental_time(x->slots) < best * (1 - 1e-9) ? 0 : failures + 1;
         if (as_good) {
             best = incremental_time(x->slots);
+            incremental_commit(x->slots);
+        } else {
+            incremental_rollback(x->slots, mark);
+        }
+    }
+    x->noise = x->reach = 0;
+}
+
+/* What the next repair aims at: anything down to the lower bound, mostly a little below the peak,
+ * because what is taken out of a schedule is mostly worth little. */
+static int64_t draw_smaller(GreedySearch *x, int64_t peak, int64_t low)
+{
+    double u = greedy_uniform(x), square = u * u;
+    return peak - 1 - (int64_t)(square * square * square * (double)(peak - low));
+}
+
+/* Stays at the smallest schedule, whatever its time. */
+void lns_shrink(LargeNeighbourhoodSearch *l, double work)
+{
+    GreedySearch *x = lns_load(l, &l->front->points.data[0].schedule);
+    double until = (double)incremental_work(x->slots) + work;
+    int64_t peak = incremental_peak(x->slots, NULL);
+    while ((double)incremental_work(x->slots) < until && incremental_recomputed(x->slots) > 0 &&
+           peak > l->low && !remat_out_of_time(l->options)) {
+        int mark = incremental_mark(x->slots);
+        draw_prices(x);
+        x->target_bytes = draw_smaller(x, peak, l->low);
+        ruin(x);
+        greedy_reduce(x);
+        lns_offer(l);
+        int64_t reached = x->target_bytes = incremental_peak(x->slots, NULL);
+        if (reached < peak) {
+            lns_repair(l);
+            peak = incremental_peak(x->slots, NULL);
             incremental_commit(x->slots);
         } else {
             incremental_rollback(x->slots, mark);

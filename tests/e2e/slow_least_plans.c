@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The smallest plans, and what each of scrimp's searches is for: plans that are out of reach when
- * one of them is missing or drops are priced another way (the table of searches in
- * passes/remat/search/scrimp.c).  Limits lie between the plans with all searches and those without
- * the one in question. */
+/* The smallest plans, and what parts of the solver and of the planner are for: plans that are out
+ * of reach when one of them is missing (tests/earned/parts.txt has most by name).  Limits lie
+ * between the plans with all parts and those without the one in question. */
 #include "e2e.h"
 
 #include <stdio.h>
@@ -23,8 +22,8 @@ static void expect_plan(const char *model, const char *budget, double most_mb, d
 int main(void)
 {
     e2e_begin();
-    /* 1.7 MB more where only one answer has the final placement: the trial of another may miss its
-     * peak by more than that one's is above */
+    /* 712.8 MB without place_tried (planner.c): the arena of another answer is smaller, but not in
+     * its trial placement */
     expect_plan("inception_v3.scrimp --effort 0.2 --seed 2", "min", 711.9, 100);
     /* 477.4 MB without whole prices, 453.8 without shrinking */
     expect_plan("unet.scrimp", "min", 448, 100);

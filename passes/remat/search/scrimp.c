@@ -24,7 +24,7 @@
 enum { SMALL = 400 };
 /* Where pieces may lie inside the whole, the problem with copies says too much: of nested
  * concatenations twice as much as plans need.  The one that counts contents has what plans can
- * reach, but more tensors and so fewer looks.  On small graphs either beginning may end far below
+ * reach, but more tensors and so fewer looks.  On small graphs either beginning may end below
  * the other: ssm's least arena is 0.8% smaller by the last row.  With whole prices a search has
  * time for fewer drops, but what it finds near the smallest peak can be far better: U-Net's least
  * arena is 7% smaller, and Inception-v3 takes two fifths of the extra time at 20%. */
@@ -41,8 +41,8 @@ static const struct SearchRow {
 };
 enum { N_SEARCHES = sizeof searches / sizeof *searches };
 
-/* Work of one search: one or two milliseconds a node up to 800, then less; the most is about three
- * seconds. */
+/* Work of one search, apart from shrinking: one or two milliseconds a node up to 800, then less;
+ * the most is about three seconds. */
 static const double SMALL_PER_NODE = 7e3, LARGE = 4e6, LARGE_PER_NODE = 2e3, MOST_WORK = 1.2e7;
 static const double NO_LIMIT = 1e17; /* more than can be done, and what an integer can count */
 

@@ -7,7 +7,7 @@
  *  3. looks for an order of the runs with a smaller peak, which becomes the base order, and
  *     improves the best schedule by large-neighbourhood search (scrimp_improve.c): recomputations
  *     of a stretch are taken out, the greedy repairs with random prices, what is not slower stays.
- * In the end the same search goes on from the smallest schedule, and what is smaller stays.
+ * Then the same search goes on from the smallest schedule, and what is smaller stays.
  * Work is counted in updates and queries of the memory profile, never by the clock. */
 #include "passes/remat/search/lns.h"
 
@@ -18,8 +18,8 @@ enum { LEVELS = 64, STARTS = 4, PASSES = 3, SMALLEST = 8, FINE_LEVELS = 512 };
  * schedule is left as it is for now; and in the end. */
 static const double DESCENT_PART = 0.3, STARTS_PART = 0.35, SMALLEST_PART = 0.45, OVERTIME = 1.1,
                     FILLED_PART = 1.2;
-/* What shrinking the smallest schedule takes beside that.  It comes last, so that nothing larger
- * has less work for it. */
+/* What shrinking the smallest schedule takes beside that, at most.  It comes behind the passes
+ * over the targets, so that these are what they are without it. */
 static const double SHRINK_PART = 0.6;
 /* Exponent of the levels: denser where they are low, because there a byte costs most time. */
 static const double DENSER = 1.25;
@@ -106,13 +106,15 @@ static void deepen(LargeNeighbourhoodSearch *l, double work, double part)
     }
 }
 
-/* The smallest schedule, towards a smaller peak: `deepen` ends where neither another order nor a
- * repair of the whole schedule leads further. */
+/* The smallest schedule, towards a smaller peak: `deepen` ends where neither another order nor
+ * dearer or cheaper recomputations at the same peak lead further.  It does not count as work, so
+ * that what follows has as much as without it. */
 static void shrink(LargeNeighbourhoodSearch *l, double part)
 {
     int64_t before = lns_work(l);
-    lns_shrink(l, part * l->work);
-    l->work += (double)(lns_work(l) - before);
+    if (l->front->points.data[0].peak_bytes > l->low && !remat_out_of_time(l->options))
+        lns_shrink(l, part * l->work);
+    l->done -= lns_work(l) - before;
 }
 
 /* From the highest target to the lowest that is reached, each from the one above: hardly more work

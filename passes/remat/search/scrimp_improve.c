@@ -130,21 +130,28 @@ static int64_t draw_smaller(GreedySearch *x, int64_t peak, int64_t low)
 /* Stays at the smallest schedule, whatever its time. */
 void lns_shrink(LargeNeighbourhoodSearch *l, double work)
 {
-    GreedySearch *x = lns_load(l, &l->front->points.data[0].schedule);
+    const ParetoPoint *least = &l->front->points.data[0];
+    l->target_bytes = least->peak_bytes;
+    GreedySearch *x = lns_load(l, &least->schedule);
+    lns_repair(l);
+    incremental_commit(x->slots);
     double until = (double)incremental_work(x->slots) + work;
     int64_t peak = incremental_peak(x->slots, NULL);
+    int most_failures = 20 + incremental_recomputed(x->slots), failures = 0;
     while ((double)incremental_work(x->slots) < until && incremental_recomputed(x->slots) > 0 &&
-           peak > l->low && !remat_out_of_time(l->options)) {
+           peak > l->low && failures < most_failures && !remat_out_of_time(l->options)) {
         int mark = incremental_mark(x->slots);
         draw_prices(x);
         x->target_bytes = draw_smaller(x, peak, l->low);
         ruin(x);
         greedy_reduce(x);
         lns_offer(l);
-        int64_t reached = x->target_bytes = incremental_peak(x->slots, NULL);
+        int64_t reached = incremental_peak(x->slots, NULL);
+        failures = reached < peak ? 0 : failures + 1;
         if (reached < peak) {
-            lns_repair(l);
-            peak = incremental_peak(x->slots, NULL);
+            x->target_bytes = peak = reached;
+            greedy_restore(x);
+            lns_offer(l);
             incremental_commit(x->slots);
         } else {
             incremental_rollback(x->slots, mark);

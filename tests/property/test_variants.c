@@ -190,6 +190,8 @@ static const struct {
     {{.n = 2, .in = 20, .h = 17, .w = 15, .out = 66, .r = 1, .s = 5, .groups = 2}, WGRAD},
     {{.n = 1, .in = 128, .h = 9, .w = 9, .out = 24, .r = 3, .s = 3, .padding = {1, 1}}, WGRAD},
     {{.n = 2, .in = 40, .h = 19, .w = 19, .out = 33, .r = 3, .s = 2, .dilation = {2, 2}}, DGRAD},
+    {{.n = 2, .in = 64, .h = 7, .w = 9, .out = 260, .r = 3, .s = 3, .padding = {1, 1}}, WGRAD},
+    {{.n = 1, .in = 512, .h = 3, .w = 4, .out = 32, .r = 3, .s = 3, .padding = {1, 1}}, WGRAD},
 };
 enum { N_CONVS = sizeof convs / sizeof *convs };
 

@@ -97,16 +97,26 @@ typedef struct ConvWgrad {
     int64_t panels, panel_groups;
     int64_t channel_block, channel_blocks; /* of one group's input channels */
     int64_t band_rows;                     /* rows of dy, images after one another, per pass */
-    bool split_rows;                       /* a task has one kernel row, else all */
-    bool pack_once;                        /* dy of a band is packed once for all kernel rows */
-    char unused[6];
+    int64_t run,
+        run_blocks;     /* tasks that go over the bands together, at most, of how many blocks */
+    int64_t run_panels; /* of these */
+    bool pack_once;     /* dy of a band is packed once for all kernel rows */
+    char unused[7];
     Epilogue epilogue;
 } ConvWgrad;
 KERNEL_DESC(ConvWgrad)
 extern const KernelFamily conv_wgrad_family;
 /* By a variant, or the default where that one needs more scratch memory than there is. */
 void conv_wgrad_plan(ConvWgrad *w, const Target *target, int variant);
+/* Tasks in the order of chunks, groups of channels, blocks, groups of panels, rows of the kernel;
+ * a set of them: all that may go together. */
 int64_t conv_wgrad_tasks(const ConvWgrad *w);
+int64_t conv_wgrad_set(const ConvWgrad *w);
+/* Floats of the copy of a row of x, and of a packed panel of a band of dy. */
+int64_t conv_wgrad_x_row(const ConvWgrad *w);
+int64_t conv_wgrad_packed(const ConvWgrad *w, int lanes);
+/* Channels of one block under all s are neighbours in the copy and in the result. */
+bool conv_wgrad_joined(const ConvWgrad *w);
 ReadPieces *conv_wgrad_pieces(Pool *pool, const ConvWgrad *w);
 void conv_wgrad_emit(Jit *j, const void *desc);
 void conv_wgrad_join(ConvJoin *join, const ConvWgrad *w);

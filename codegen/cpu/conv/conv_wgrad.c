@@ -2,6 +2,8 @@
 /* Weight gradient: dw[r, s, c, k] = sum over pixels of x[.., c] * dy[.., k].  A task owns one
  * kernel row r, a block of input channels and a group of panels of output channels, and goes over
  * all rows of dy in order: the order of an element's sum is fixed, whatever the number of threads.
+ * Tasks that a thread has one after another go over them together, band by band, as long as the
+ * second-level cache has their sums: else each of them would read x and dy from memory anew.
  *
  * A small gradient of large images would have few tasks that each read everything; there a task
  * owns a chunk of the rows of dy instead, with partial sums in the workspace (conv_join.c). */
@@ -10,102 +12,7 @@
 #include "codegen/cpu/gemm/gemm_pack.h"
 #include "codegen/cpu/point/vector_loops.h"
 #include "codegen/jit/jit_short.h"
-#include "ir/support/bug.h"
 #include "ir/support/divide.h"
-#include "runtime/abi.h"
-
-enum { CHANNELS_LEAST = 32 /* of a block */ };
-
-/* What a variant has in the place of the default. */
-typedef struct WgradVariant {
-    const char *name;
-    int vectors; /* of the tile; 0: by its cost */
-    int64_t tasks;
-    int64_t dy_bytes; /* of dy that is packed once for all kernel rows */
-} WgradVariant;
-
-static const WgradVariant variants[] = {
-    {"default", 0, 6, 192 * 1024},  {"tile1", 1, 6, 192 * 1024}, {"tile2", 2, 6, 192 * 1024},
-    {"tile3", 3, 6, 192 * 1024},    {"tile4", 4, 6, 192 * 1024}, {"tasks2", 0, 2, 192 * 1024},
-    {"tasks12", 0, 12, 192 * 1024}, {"dy_panel", 0, 6, 0},       {"dy_double", 0, 6, 384 * 1024},
-};
-enum { N_VARIANTS = sizeof variants / sizeof *variants };
-
-static const char *variant_name(int index)
-{
-    return index < N_VARIANTS ? variants[index].name : NULL;
-}
-
-const KernelFamily conv_wgrad_family = {"conv_dw", variant_name};
-
-static int64_t x_row_floats(const ConvWgrad *w)
-{
-    return conv_x_columns(&w->q) * w->channel_block;
-}
-
-/* Channels of one block under all s are neighbours in the copy and in the result. */
-static bool joined(const ConvWgrad *w)
-{
-    return w->q.dilation[1] == 1 && w->channel_blocks == 1;
-}
-
-int64_t conv_wgrad_tasks(const ConvWgrad *w)
-{
-    const ConvGeometry *q = &w->q;
-    return w->chunks * q->groups * (w->split_rows ? q->r : 1) * w->channel_blocks * w->panel_groups;
-}
-
-/* Of one panel of a band of dy. */
-static int64_t packed_floats(const ConvWgrad *w, int lanes)
-{
-    return w->band_rows * w->q.ow * w->shape.vectors * lanes;
-}
-
-static int64_t scratch_bytes(const ConvWgrad *w, const Target *t)
-{
-    int64_t dy = (w->pack_once ? w->panels : 1) * packed_floats(w, t->vector_floats);
-    return 4 * (w->band_rows * x_row_floats(w) + 64 + dy);
-}
-
-static void set_channel_blocks(ConvWgrad *w, int64_t blocks)
-{
-    w->channel_block = divide_up(conv_group_in(&w->q), blocks);
-    w->channel_blocks = divide_up(conv_group_in(&w->q), w->channel_block);
-}
-
-/* False where scratch has no room. */
-static bool plan_as(ConvWgrad *w, const Target *t, const WgradVariant *v)
-{
-    const ConvGeometry *q = &w->q;
-    int64_t channels = conv_group_in(q);
-    set_channel_blocks(w, 1);
-    w->shape = tile_shape_of(t, divide_up(conv_group_out(q), t->vector_floats),
-                             joined(w) ? q->s * channels : channels, v->vectors);
-    w->panels = divide_up(conv_group_out(q), (int64_t)w->shape.vectors * t->vector_floats);
-    w->panel_groups = 1;
-    w->split_rows = false;
-    w->band_rows = conv_band_rows(q);
-    int64_t blocks = 1;
-    while (conv_wgrad_tasks(w) < v->tasks && w->panels >= 2 * w->panel_groups)
-        w->panel_groups *= 2;
-    /* Whole pixels are read faster than parts of them, so channels are split last. */
-    w->split_rows = conv_wgrad_tasks(w) < v->tasks;
-    while (conv_wgrad_tasks(w) < v->tasks && channels / (2 * blocks) >= CHANNELS_LEAST)
-        set_channel_blocks(w, blocks *= 2);
-    while (4 * x_row_floats(w) > CONV_BAND_BYTES && w->channel_block > 1)
-        set_channel_blocks(w, blocks *= 2);
-    w->pack_once = !w->split_rows && q->r > 1 && w->panel_groups == 1 &&
-                   4 * w->panels * packed_floats(w, t->vector_floats) <= v->dy_bytes;
-    return scratch_bytes(w, t) <= SCRIMP_WORK_BYTES;
-}
-
-void conv_wgrad_plan(ConvWgrad *w, const Target *t, int variant)
-{
-    if (!plan_as(w, t, &variants[variant]) && !plan_as(w, t, &variants[0]))
-        BUG("a weight gradient needs %lld bytes of scratch memory", (long long)scratch_bytes(w, t));
-}
-
-/* --- code --- */
 
 /* What emit_panels does with each panel. */
 typedef enum PanelWork { PACKING_AND_TILES, PACKING, TILES } PanelWork;
@@ -114,7 +21,11 @@ typedef struct WgradEmit {
     Jit *j;
     const ConvWgrad *w;
     PanelWork doing;
-    JitValue group, r, block, panel0, panel1;
+    JitValue group, set;   /* set: tasks of a chunk, a group and, where run_blocks is 1, a block */
+    JitValue block0;       /* of the set */
+    JitValue task0, task1; /* of the run, within the set */
+    JitValue run_panel0, run_panel1; /* what they have of panels */
+    JitValue r, panel0, panel1;
     JitValue channel0, channels; /* of the block, within the group */
     JitValue row0, rows;         /* of dy, images after one another */
     JitValue begin, end;         /* rows of the task's chunk */
@@ -149,22 +60,64 @@ static void find_chunk(WgradEmit *e, JitValue chunk)
         j, jit_offset(j, jit_buf(j, w->partial_buf, p), jit_mul(j, chunk, jit_i64(j, floats))));
 }
 
-static void decode_task(WgradEmit *e, JitValue task)
+static JitValue part_of_panels(const WgradEmit *e, JitValue group)
+{
+    return part_start(e->j, group, e->w->panels, e->w->panel_groups);
+}
+
+/* Channels of blocks [block, end) within the group. */
+static void take_channels(WgradEmit *e, JitValue block, JitValue end)
+{
+    Jit *j = e->j;
+    JitValue each = jit_i64(j, e->w->channel_block), all = jit_i64(j, conv_group_in(&e->w->q));
+    e->channel0 = jit_tmp(j, jit_mul(j, block, each));
+    e->channels = jit_tmp(j, jit_sub(j, jit_min_i64(j, jit_mul(j, end, each), all), e->channel0));
+}
+
+static void find_set(WgradEmit *e, JitValue set)
+{
+    JitValue rest = e->set = set;
+    e->block0 = jit_i64(e->j, 0);
+    if (e->w->run_blocks < e->w->channel_blocks)
+        e->block0 = take_digit(e->j, &rest, e->w->channel_blocks);
+    e->group = e->w->chunks == 1 ? rest : take_digit(e->j, &rest, e->w->q.groups);
+    find_chunk(e, rest);
+}
+
+/* Of several blocks of channels, all panels. */
+static void find_run(WgradEmit *e, JitValue task0, JitValue task1)
 {
     Jit *j = e->j;
     const ConvWgrad *w = e->w;
-    JitValue rest = task, one = jit_i64(j, 1);
-    JitValue part = take_digit(j, &rest, w->panel_groups);
-    e->panel0 = part_start(j, part, w->panels, w->panel_groups);
-    e->panel1 = part_start(j, jit_add(j, part, one), w->panels, w->panel_groups);
-    e->block = take_digit(j, &rest, w->channel_blocks);
-    e->r = w->split_rows ? take_digit(j, &rest, w->q.r) : NULL;
-    e->group = w->chunks == 1 ? rest : take_digit(j, &rest, w->q.groups);
-    find_chunk(e, rest);
-    e->channel0 = jit_tmp(j, jit_mul(j, e->block, jit_i64(j, w->channel_block)));
-    e->channels =
-        jit_tmp(j, jit_min_i64(j, jit_i64(j, w->channel_block),
-                               jit_sub(j, jit_i64(j, conv_group_in(&w->q)), e->channel0)));
+    JitValue one = jit_i64(j, 1), r = jit_i64(j, w->q.r);
+    e->task0 = task0;
+    e->task1 = jit_tmp(j, task1);
+    e->run_panel0 = jit_i64(j, 0);
+    e->run_panel1 = jit_i64(j, w->panels);
+    if (w->run_blocks > 1)
+        return;
+    JitValue last = jit_div(j, jit_sub(j, e->task1, one), r);
+    e->run_panel0 = jit_tmp(j, part_of_panels(e, jit_tmp(j, jit_div(j, task0, r))));
+    e->run_panel1 = jit_tmp(j, part_of_panels(e, jit_tmp(j, jit_add(j, last, one))));
+}
+
+/* Groups of panels whose tasks, every r-th from `first` on, come before a task of the set. */
+static JitValue groups_before(const WgradEmit *e, JitValue first, JitValue task)
+{
+    Jit *j = e->j;
+    JitValue n = jit_max_i64(j, jit_tmp(j, jit_sub(j, task, first)), jit_i64(j, 0));
+    JitValue up = jit_add(j, n, jit_i64(j, e->w->q.r - 1));
+    return jit_tmp(j, jit_min_i64(j, jit_tmp(j, jit_div(j, up, jit_i64(j, e->w->q.r))),
+                                  jit_i64(j, e->w->panel_groups)));
+}
+
+/* Panels that the run has of a block of the set and a row of the kernel. */
+static void find_panels(WgradEmit *e, JitValue block)
+{
+    Jit *j = e->j;
+    JitValue first = jit_tmp(j, jit_muladd_i64(j, block, e->w->panel_groups * e->w->q.r, e->r));
+    e->panel0 = jit_tmp(j, part_of_panels(e, groups_before(e, first, e->task0)));
+    e->panel1 = jit_tmp(j, part_of_panels(e, groups_before(e, first, e->task1)));
 }
 
 static JitValue clamp(Jit *j, JitValue v, JitValue most)
@@ -202,7 +155,7 @@ static void copy_x(const WgradEmit *e)
 {
     Jit *j = e->j;
     const ConvGeometry *q = &e->w->q;
-    int64_t floats = x_row_floats(e->w);
+    int64_t floats = conv_wgrad_x_row(e->w);
     JitLoop l = jit_for(j, jit_i64(j, 0), e->rows, 1, "row");
     JitValue row = jit_tmp(j, jit_add(j, e->row0, jit_index(&l)));
     JitValue image = jit_tmp(j, jit_div(j, row, jit_i64(j, q->oh)));
@@ -240,7 +193,7 @@ static Tile make_tile(const WgradEmit *e, int rows, int64_t columns)
               .epilogue = &w->epilogue};
     for (int i = 0; i < rows; i++)
         t.a_row[i] = t.out_row[i] = i;
-    t.loop[0] = (TileLoop){TILE_STEPS, x_row_floats(w), w->q.ow * width};
+    t.loop[0] = (TileLoop){TILE_STEPS, conv_wgrad_x_row(w), w->q.ow * width};
     t.loop[1] = (TileLoop){w->q.ow, w->q.stride[1] * w->channel_block, width};
     return t;
 }
@@ -298,7 +251,7 @@ static void emit_channels(const WgradEmit *e, JitValue col, int64_t columns)
     Jit *j = e->j;
     const ConvWgrad *w = e->w;
     int64_t channels = conv_group_in(&w->q), rest = channels % w->channel_block;
-    if (joined(w)) {
+    if (conv_wgrad_joined(w)) {
         emit_block(e, jit_i64(j, 0), w->q.s * channels, col, columns);
         return;
     }
@@ -349,9 +302,10 @@ static void emit_panel(const WgradEmit *e, JitValue panel, int64_t columns)
 static WgradEmit at_panel(const WgradEmit *e, JitValue panel)
 {
     WgradEmit at = *e;
-    JitValue floats = jit_i64(e->j, packed_floats(e->w, jit_lanes(e->j)));
+    JitValue floats = jit_i64(e->j, conv_wgrad_packed(e->w, jit_lanes(e->j)));
+    JitValue place = jit_sub(e->j, panel, e->run_panel0);
     if (e->w->pack_once)
-        at.dy = jit_tmp(e->j, jit_offset(e->j, e->dy, jit_mul(e->j, panel, floats)));
+        at.dy = jit_tmp(e->j, jit_offset(e->j, e->dy, jit_mul(e->j, place, floats)));
     return at;
 }
 
@@ -378,20 +332,21 @@ static void emit_panels(const WgradEmit *e)
 static void plan_scratch(WgradEmit *e)
 {
     Jit *j = e->j;
-    int64_t floats = (e->w->band_rows * x_row_floats(e->w) + 15) / 16 * 16;
+    int64_t floats = (e->w->band_rows * conv_wgrad_x_row(e->w) + 15) / 16 * 16;
     e->x = jit_tmp(j, jit_scratch(j, jit_types(j)->p_f32));
     e->dy = jit_tmp(j, jit_offset(j, e->x, jit_i64(j, floats)));
 }
 
-/* Tiles that a band has. */
+/* Tiles that a band has, about. */
 static JitValue band_tiles(const WgradEmit *e)
 {
+    Jit *j = e->j;
     const ConvWgrad *w = e->w;
     const ConvGeometry *q = &w->q;
-    int64_t length = joined(w) ? q->s * conv_group_in(q) : w->channel_block;
-    int64_t tiles = tile_split(length, w->shape.rows).tiles * (joined(w) ? 1 : q->s);
-    JitValue panels = jit_sub(e->j, e->panel1, e->panel0);
-    return jit_tmp(e->j, jit_mul(e->j, panels, jit_i64(e->j, tiles * (w->split_rows ? 1 : q->r))));
+    int64_t length = conv_wgrad_joined(w) ? q->s * conv_group_in(q) : w->channel_block;
+    int64_t tiles = tile_split(length, w->shape.rows).tiles * (conv_wgrad_joined(w) ? 1 : q->s);
+    JitValue tasks = jit_sub(j, e->task1, e->task0);
+    return jit_tmp(j, jit_mul(j, tasks, jit_i64(j, tiles * w->panels / w->panel_groups)));
 }
 
 /* The rows of x and dy that the next band is the first to read: as many of an image, wherever it
@@ -404,9 +359,9 @@ static void plan_next_band(WgradEmit *e)
     JitValue next = jit_tmp(j, jit_add(j, e->row0, e->rows));
     JitValue rows = jit_tmp(j, jit_min_i64(j, jit_sub(j, e->end, next), e->rows));
     JitValue tiles = band_tiles(e), columns = jit_i64(j, panel_floats(e));
+    take_channels(e, e->block0, jit_tmp(j, jit_add(j, e->block0, jit_i64(j, e->w->run_blocks))));
     JitValue image = jit_tmp(j, jit_div(j, next, jit_i64(j, q->oh)));
-    JitValue r = e->w->split_rows ? e->r : jit_i64(j, q->r - 1);
-    JitValue y = jit_muladd_i64(j, r, q->dilation[0], jit_i64(j, -q->pad[0]));
+    JitValue y = jit_i64(j, (q->r - 1) * q->dilation[0] - q->pad[0]);
     y = jit_muladd_i64(j, jit_mod(j, next, jit_i64(j, q->oh)), q->stride[0], y);
     JitValue at = jit_mul(j, jit_muladd_i64(j, image, q->h, y), jit_i64(j, q->w * q->c));
     at = jit_add(j, at, jit_muladd_i64(j, e->group, conv_group_in(q), e->channel0));
@@ -414,31 +369,45 @@ static void plan_next_band(WgradEmit *e)
     int x = e->w->x_buf + (e->w->x_made != 0);
     e->next_x = ahead_of(j, jit_offset(j, jit_buf(j, x, p), at), pixels, q->c, e->channels, tiles);
     pixels = jit_tmp(j, jit_mul(j, rows, jit_i64(j, q->ow)));
-    at = jit_muladd_i64(j, jit_mul(j, next, jit_i64(j, q->ow)), q->k, panel_column(e, e->panel0));
-    columns = jit_tmp(j, jit_mul(j, columns, jit_sub(j, e->panel1, e->panel0)));
+    at = jit_muladd_i64(j, jit_mul(j, next, jit_i64(j, q->ow)), q->k,
+                        panel_column(e, e->run_panel0));
+    columns = jit_tmp(j, jit_mul(j, columns, jit_sub(j, e->run_panel1, e->run_panel0)));
     e->next_dy =
         ahead_of(j, jit_offset(j, jit_buf(j, e->w->dy_buf, p), at), pixels, q->k, columns, tiles);
     jit_set(j, e->turn, jit_i64(j, 0));
 }
 
-static void emit_kernel_row(const WgradEmit *e)
+/* What the run has of a block and a row of the kernel. */
+static void emit_kernel_row(WgradEmit *e, JitValue block)
 {
+    Jit *j = e->j;
+    find_panels(e, block);
+    JitIf any = jit_if(j, jit_compare(j, JIT_LT, e->panel0, e->panel1));
     copy_x(e);
     emit_panels(e);
+    jit_end_if(j, &any);
 }
 
-/* All kernel rows while the band's x and dy are near. */
+/* All while the band's x and dy are near. */
 static void emit_kernel_rows(WgradEmit *e)
 {
+    Jit *j = e->j;
     if (e->w->pack_once) {
         e->doing = PACKING;
+        e->panel0 = e->run_panel0;
+        e->panel1 = e->run_panel1;
         emit_panels(e);
         e->doing = TILES;
     }
-    JitLoop l = jit_for(e->j, jit_i64(e->j, 0), jit_i64(e->j, e->w->q.r), 1, "r");
-    e->r = jit_tmp(e->j, jit_index(&l));
-    emit_kernel_row(e);
-    jit_end_for(e->j, &l);
+    JitLoop b = jit_for(j, jit_i64(j, 0), jit_i64(j, e->w->run_blocks), 1, "block");
+    JitValue block = jit_tmp(j, jit_index(&b));
+    JitValue channels = jit_tmp(j, jit_add(j, e->block0, block));
+    take_channels(e, channels, jit_tmp(j, jit_add(j, channels, jit_i64(j, 1))));
+    JitLoop l = jit_for(j, jit_i64(j, 0), jit_i64(j, e->w->q.r), 1, "r");
+    e->r = jit_tmp(j, jit_index(&l));
+    emit_kernel_row(e, block);
+    jit_end_for(j, &l);
+    jit_end_for(j, &b);
 }
 
 static void emit_band(WgradEmit *e, JitValue row0)
@@ -452,30 +421,44 @@ static void emit_band(WgradEmit *e, JitValue row0)
     if (e->w->chunks > 1)
         e->last = jit_cast(j, jit_i32(j, 0), jit_types(j)->boolean);
     plan_next_band(e);
-    if (e->w->split_rows)
-        emit_kernel_row(e);
-    else
-        emit_kernel_rows(e);
+    emit_kernel_rows(e);
+}
+
+static void emit_run(WgradEmit *e)
+{
+    Jit *j = e->j;
+    const ConvGeometry *q = &e->w->q;
+    /* Without pixels one empty band stores zeros. */
+    JitValue from = e->begin, to = q->images && q->oh ? e->end : jit_i64(j, 1);
+    if (e->w->x_made) {
+        from = jit_tmp(j, jit_max_i64(j, from, jit_number(j, e->w->steps)));
+        to = jit_tmp(j, jit_min_i64(j, to, jit_number(j, e->w->steps + 1)));
+    }
+    JitLoop band = jit_for(j, from, to, e->w->band_rows, "band");
+    emit_band(e, jit_tmp(j, jit_index(&band)));
+    jit_end_for(j, &band);
 }
 
 void conv_wgrad_emit(Jit *j, const void *desc)
 {
     WgradEmit e = {.j = j, .w = desc};
-    const ConvGeometry *q = &e.w->q;
+    JitValue begin = jit_task_begin(j), end = jit_task_end(j),
+             per = jit_i64(j, conv_wgrad_set(e.w));
     plan_scratch(&e);
     e.turn = jit_var(j, jit_types(j)->i64, "turn");
-    JitLoop task = jit_for(j, jit_task_begin(j), jit_task_end(j), 1, "task");
-    decode_task(&e, jit_tmp(j, jit_index(&task)));
-    /* Without pixels one empty band stores zeros. */
-    JitValue from = e.begin, to = q->images && q->oh ? e.end : jit_i64(j, 1);
-    if (e.w->x_made) {
-        from = jit_tmp(j, jit_max_i64(j, from, jit_number(j, e.w->steps)));
-        to = jit_tmp(j, jit_min_i64(j, to, jit_number(j, e.w->steps + 1)));
-    }
-    JitLoop band = jit_for(j, from, to, e.w->band_rows, "band");
-    emit_band(&e, jit_tmp(j, jit_index(&band)));
-    jit_end_for(j, &band);
-    jit_end_for(j, &task);
+    JitValue sets = jit_add(j, end, jit_i64(j, conv_wgrad_set(e.w) - 1));
+    JitLoop set =
+        jit_for(j, jit_tmp(j, jit_div(j, begin, per)), jit_tmp(j, jit_div(j, sets, per)), 1, "set");
+    find_set(&e, jit_tmp(j, jit_index(&set)));
+    JitValue before = jit_tmp(j, jit_mul(j, e.set, per));
+    JitValue first = jit_max_i64(j, jit_tmp(j, jit_sub(j, begin, before)), jit_i64(j, 0));
+    JitValue last = jit_tmp(j, jit_min_i64(j, jit_tmp(j, jit_sub(j, end, before)), per));
+    JitLoop run = jit_for(j, jit_tmp(j, first), last, e.w->run, "run");
+    JitValue task = jit_tmp(j, jit_index(&run));
+    find_run(&e, task, jit_min_i64(j, jit_tmp(j, jit_add(j, task, jit_i64(j, e.w->run))), last));
+    emit_run(&e);
+    jit_end_for(j, &run);
+    jit_end_for(j, &set);
 }
 
 ReadPieces *conv_wgrad_pieces(Pool *pool, const ConvWgrad *w)

@@ -15,17 +15,15 @@ enum {
 /* What a variant has in the place of the default. */
 typedef struct WindowVariant {
     const char *name;
-    int vectors;        /* of the tile; 0: by its cost */
-    int64_t copy_bytes; /* of the padded copy: half of a small second-level cache */
+    int vectors; /* of the tile; 0: by its cost */
+    double copy; /* bytes of the padded copy, to those of copy_bytes */
     int64_t tasks;
 } WindowVariant;
 
 static const WindowVariant variants[] = {
-    {"default", 0, 192 * 1024, 24},     {"tile1", 1, 192 * 1024, 24},
-    {"tile2", 2, 192 * 1024, 24},       {"tile3", 3, 192 * 1024, 24},
-    {"tile4", 4, 192 * 1024, 24},       {"copy_half", 0, 96 * 1024, 24},
-    {"copy_double", 0, 384 * 1024, 24}, {"tasks12", 0, 192 * 1024, 12},
-    {"tasks48", 0, 192 * 1024, 48},
+    {"default", 0, 1, 24},     {"tile1", 1, 1, 24},   {"tile2", 2, 1, 24},
+    {"tile3", 3, 1, 24},       {"tile4", 4, 1, 24},   {"copy_half", 0, 0.5, 24},
+    {"copy_double", 0, 2, 24}, {"tasks12", 0, 1, 12}, {"tasks48", 0, 1, 48},
 };
 enum { N_VARIANTS = sizeof variants / sizeof *variants };
 
@@ -39,6 +37,15 @@ const KernelFamily conv_window_family = {"conv", variant_name};
 static bool empty(const ConvWindow *w)
 {
     return !w->axis[0].taps || !w->axis[1].taps;
+}
+
+/* Of the padded copy of a band.  A panel of weights is to stay in the second-level cache beside it;
+ * the longer the band, the less often all weights come there. */
+static int64_t copy_bytes(const Target *t, const WindowVariant *v)
+{
+    enum { LEAST = 192 * 1024 };
+    int64_t share = t->l2_bytes * 3 / 16;
+    return (int64_t)(v->copy * (double)(share > LEAST ? share : LEAST));
 }
 
 /* Time per pixel and vector column: multiply-adds, the tile's fixed part, and streaming the packed
@@ -112,10 +119,10 @@ static void plan_columns(ConvWindow *w)
 
 /* The other phases should find the band in the second-level cache; but the weights are read once a
  * band. */
-static int64_t source_bytes_wanted(const ConvWindow *w, const WindowVariant *v)
+static int64_t source_bytes_wanted(const ConvWindow *w, int64_t copy)
 {
     int64_t weights = 4 * w->axis[0].taps * w->axis[1].taps * w->red * w->cols;
-    return weights > v->copy_bytes ? weights : v->copy_bytes;
+    return weights > copy ? weights : copy;
 }
 
 static int64_t source_bytes(const ConvWindow *w)
@@ -126,13 +133,14 @@ static int64_t source_bytes(const ConvWindow *w)
 
 /* More tasks by shorter bands first (a halo is copied again), then by groups of panels (the band
  * is). */
-static void plan_tasks(ConvWindow *w, const WindowVariant *v)
+static void plan_tasks(ConvWindow *w, const Target *t, const WindowVariant *v)
 {
+    int64_t copy = copy_bytes(t, v);
     w->panel_groups = 1;
     w->band_units = w->axis[0].count / w->unit_rows;
-    while (w->band_units > 1 && !copy_fits(w, w->band_units * w->unit_rows, v->copy_bytes))
+    while (w->band_units > 1 && !copy_fits(w, w->band_units * w->unit_rows, copy))
         w->band_units--;
-    while (w->phase && w->band_units > 1 && source_bytes(w) > source_bytes_wanted(w, v))
+    while (w->phase && w->band_units > 1 && source_bytes(w) > source_bytes_wanted(w, copy))
         w->band_units = divide_up(w->band_units, 2);
     while (w->band_units > 4 && conv_window_tasks(w) < v->tasks)
         w->band_units = divide_up(w->band_units, 2);
@@ -158,5 +166,5 @@ void conv_window_plan(ConvWindow *w, const Target *t, int variant)
     plan_columns(w);
     if (w->unit_columns == w->axis[1].count)
         plan_unit(w);
-    plan_tasks(w, v);
+    plan_tasks(w, t, v);
 }

@@ -97,10 +97,12 @@ typedef struct ConvWgrad {
     int64_t panels, panel_groups;
     int64_t channel_block, channel_blocks; /* of one group's input channels */
     int64_t band_rows;                     /* rows of dy, images after one another, per pass */
-    int64_t run,
-        run_blocks;     /* tasks that go over the bands together, at most, of how many blocks */
-    int64_t run_panels; /* of these */
-    bool pack_once;     /* dy of a band is packed once for all kernel rows */
+    /* Tasks that a thread has one after another go over the bands together, as runs.  All tasks of
+     * a run are of one set: of one chunk and group, and of run_blocks blocks of channels. */
+    int64_t run;        /* tasks of a run, at most */
+    int64_t run_blocks; /* all channel_blocks, or 1 */
+    int64_t run_panels; /* panels of dy that the tasks of a run have, at most */
+    bool pack_once;     /* these are packed once a band, not for each row of the kernel and block */
     char unused[7];
     Epilogue epilogue;
 } ConvWgrad;
@@ -108,10 +110,9 @@ KERNEL_DESC(ConvWgrad)
 extern const KernelFamily conv_wgrad_family;
 /* By a variant, or the default where that one needs more scratch memory than there is. */
 void conv_wgrad_plan(ConvWgrad *w, const Target *target, int variant);
-/* Tasks in the order of chunks, groups of channels, blocks, groups of panels, rows of the kernel;
- * a set of them: all that may go together. */
+/* In the order of chunks, groups of channels, blocks, groups of panels, and rows of the kernel. */
 int64_t conv_wgrad_tasks(const ConvWgrad *w);
-int64_t conv_wgrad_set(const ConvWgrad *w);
+int64_t conv_wgrad_set(const ConvWgrad *w); /* tasks of a set */
 /* Floats of the copy of a row of x, and of a packed panel of a band of dy. */
 int64_t conv_wgrad_x_row(const ConvWgrad *w);
 int64_t conv_wgrad_packed(const ConvWgrad *w, int lanes);

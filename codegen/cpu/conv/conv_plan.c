@@ -16,7 +16,7 @@ enum {
 typedef struct WindowVariant {
     const char *name;
     int vectors; /* of the tile; 0: by its cost */
-    double copy; /* bytes of the padded copy, to those of copy_bytes */
+    double copy; /* factor on the share of the cache in copy_bytes */
     int64_t tasks;
 } WindowVariant;
 
@@ -39,13 +39,16 @@ static bool empty(const ConvWindow *w)
     return !w->axis[0].taps || !w->axis[1].taps;
 }
 
-/* Of the padded copy of a band.  A panel of weights is to stay in the second-level cache beside it;
- * the longer the band, the less often all weights come there. */
-static int64_t copy_bytes(const Target *t, const WindowVariant *v)
+/* What the padded copy of a band may have.  A panel of weights is to stay in the second-level cache
+ * beside it; the longer the band, the less often all weights come there.  A prologue makes no more
+ * at a time than PROLOGUE_ELEMENTS. */
+static int64_t copy_bytes(const ConvWindow *w, const Target *t, const WindowVariant *v)
 {
-    enum { LEAST = 192 * 1024 };
+    enum { LEAST = 192 * 1024, MOST = 384 * 1024 };
     int64_t share = t->l2_bytes * 3 / 16;
-    return (int64_t)(v->copy * (double)(share > LEAST ? share : LEAST));
+    share = share < LEAST ? LEAST : share > MOST ? MOST : share;
+    int64_t bytes = (int64_t)(v->copy * (double)share);
+    return w->made && bytes > MOST ? MOST : bytes;
 }
 
 /* Time per pixel and vector column: multiply-adds, the tile's fixed part, and streaming the packed
@@ -135,7 +138,7 @@ static int64_t source_bytes(const ConvWindow *w)
  * is). */
 static void plan_tasks(ConvWindow *w, const Target *t, const WindowVariant *v)
 {
-    int64_t copy = copy_bytes(t, v);
+    int64_t copy = copy_bytes(w, t, v);
     w->panel_groups = 1;
     w->band_units = w->axis[0].count / w->unit_rows;
     while (w->band_units > 1 && !copy_fits(w, w->band_units * w->unit_rows, copy))

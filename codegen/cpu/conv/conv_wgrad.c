@@ -2,11 +2,11 @@
 /* Weight gradient: dw[r, s, c, k] = sum over pixels of x[.., c] * dy[.., k].  A task owns one
  * kernel row r, a block of input channels and a group of panels of output channels, and goes over
  * all rows of dy in order: the order of an element's sum is fixed, whatever the number of threads.
- * Tasks that a thread has one after another go over them together, band by band, as long as the
+ * Tasks that a thread has one after another go over the rows together, band by band, as long as the
  * second-level cache has their sums: else each of them would read x and dy from memory anew.
  *
  * A small gradient of large images would have few tasks that each read everything; there a task
- * owns a chunk of the rows of dy instead, with partial sums in the workspace (conv_join.c). */
+ * owns a chunk of the rows of dy besides, with partial sums in the workspace (conv_join.c). */
 #include "codegen/cpu/conv/conv.h"
 #include "codegen/cpu/gemm/gemm_ahead.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
@@ -21,15 +21,15 @@ typedef struct WgradEmit {
     Jit *j;
     const ConvWgrad *w;
     PanelWork doing;
-    JitValue group, set;   /* set: tasks of a chunk, a group and, where run_blocks is 1, a block */
-    JitValue block0;       /* of the set */
-    JitValue task0, task1; /* of the run, within the set */
-    JitValue run_panel0, run_panel1; /* what they have of panels */
-    JitValue r, panel0, panel1;
-    JitValue channel0, channels; /* of the block, within the group */
-    JitValue row0, rows;         /* of dy, images after one another */
-    JitValue begin, end;         /* rows of the task's chunk */
-    JitValue sums;               /* where sums wait: the result, or the chunk's part of workspace */
+    JitValue group, block0;          /* of the set: its group, and its first block of channels */
+    JitValue task0, task1;           /* of the run, within the set */
+    JitValue run_panel0, run_panel1; /* panels of the run's tasks */
+    JitValue run_block0, run_block1; /* blocks of channels of these, within the set */
+    JitValue r, panel0, panel1;      /* row of the kernel, and what the run has of panels there */
+    JitValue channel0, channels;     /* within the group */
+    JitValue row0, rows;             /* of dy, images after one another */
+    JitValue begin, end;             /* rows of the task's chunk */
+    JitValue sums; /* where sums wait: the result, or the chunk's part of workspace */
     JitValue first, last;
     JitValue x, dy;        /* copies in scratch */
     Ahead next_x, next_dy; /* of the next band */
@@ -76,7 +76,7 @@ static void take_channels(WgradEmit *e, JitValue block, JitValue end)
 
 static void find_set(WgradEmit *e, JitValue set)
 {
-    JitValue rest = e->set = set;
+    JitValue rest = set;
     e->block0 = jit_i64(e->j, 0);
     if (e->w->run_blocks < e->w->channel_blocks)
         e->block0 = take_digit(e->j, &rest, e->w->channel_blocks);
@@ -84,21 +84,32 @@ static void find_set(WgradEmit *e, JitValue set)
     find_chunk(e, rest);
 }
 
-/* Of several blocks of channels, all panels. */
+/* Tasks of one block have some panels, tasks of more than one block may have any. */
 static void find_run(WgradEmit *e, JitValue task0, JitValue task1)
 {
     Jit *j = e->j;
     const ConvWgrad *w = e->w;
     JitValue one = jit_i64(j, 1), r = jit_i64(j, w->q.r);
+    JitValue per = jit_i64(j, w->panel_groups * w->q.r);
     e->task0 = task0;
     e->task1 = jit_tmp(j, task1);
-    e->run_panel0 = jit_i64(j, 0);
-    e->run_panel1 = jit_i64(j, w->panels);
-    if (w->run_blocks > 1)
-        return;
-    JitValue last = jit_div(j, jit_sub(j, e->task1, one), r);
-    e->run_panel0 = jit_tmp(j, part_of_panels(e, jit_tmp(j, jit_div(j, task0, r))));
-    e->run_panel1 = jit_tmp(j, part_of_panels(e, jit_tmp(j, jit_add(j, last, one))));
+    JitValue last = jit_tmp(j, jit_sub(j, e->task1, one));
+    e->run_block0 = jit_tmp(j, jit_div(j, task0, per));
+    JitValue last_block = jit_tmp(j, jit_div(j, last, per));
+    e->run_block1 = jit_tmp(j, jit_add(j, last_block, one));
+    JitVar panel0 = jit_var(j, jit_types(j)->i64, "panel0");
+    JitVar panel1 = jit_var(j, jit_types(j)->i64, "panel1");
+    JitIf same = jit_if(j, jit_compare(j, JIT_EQ, e->run_block0, last_block));
+    JitValue first_group = jit_div(j, jit_tmp(j, jit_mod(j, task0, per)), r);
+    JitValue last_group = jit_div(j, jit_tmp(j, jit_mod(j, last, per)), r);
+    jit_set(j, panel0, part_of_panels(e, jit_tmp(j, first_group)));
+    jit_set(j, panel1, part_of_panels(e, jit_tmp(j, jit_add(j, last_group, one))));
+    jit_else(j, &same);
+    jit_set(j, panel0, jit_i64(j, 0));
+    jit_set(j, panel1, jit_i64(j, w->panels));
+    jit_end_if(j, &same);
+    e->run_panel0 = jit_tmp(j, jit_get(panel0));
+    e->run_panel1 = jit_tmp(j, jit_get(panel1));
 }
 
 /* Groups of panels whose tasks, every r-th from `first` on, come before a task of the set. */
@@ -359,7 +370,8 @@ static void plan_next_band(WgradEmit *e)
     JitValue next = jit_tmp(j, jit_add(j, e->row0, e->rows));
     JitValue rows = jit_tmp(j, jit_min_i64(j, jit_sub(j, e->end, next), e->rows));
     JitValue tiles = band_tiles(e), columns = jit_i64(j, panel_floats(e));
-    take_channels(e, e->block0, jit_tmp(j, jit_add(j, e->block0, jit_i64(j, e->w->run_blocks))));
+    take_channels(e, jit_tmp(j, jit_add(j, e->block0, e->run_block0)),
+                  jit_tmp(j, jit_add(j, e->block0, e->run_block1)));
     JitValue image = jit_tmp(j, jit_div(j, next, jit_i64(j, q->oh)));
     JitValue y = jit_i64(j, (q->r - 1) * q->dilation[0] - q->pad[0]);
     y = jit_muladd_i64(j, jit_mod(j, next, jit_i64(j, q->oh)), q->stride[0], y);
@@ -388,7 +400,7 @@ static void emit_kernel_row(WgradEmit *e, JitValue block)
     jit_end_if(j, &any);
 }
 
-/* All while the band's x and dy are near. */
+/* All tasks of the run, while the band's x and dy are near. */
 static void emit_kernel_rows(WgradEmit *e)
 {
     Jit *j = e->j;
@@ -449,8 +461,9 @@ void conv_wgrad_emit(Jit *j, const void *desc)
     JitValue sets = jit_add(j, end, jit_i64(j, conv_wgrad_set(e.w) - 1));
     JitLoop set =
         jit_for(j, jit_tmp(j, jit_div(j, begin, per)), jit_tmp(j, jit_div(j, sets, per)), 1, "set");
-    find_set(&e, jit_tmp(j, jit_index(&set)));
-    JitValue before = jit_tmp(j, jit_mul(j, e.set, per));
+    JitValue number = jit_tmp(j, jit_index(&set));
+    find_set(&e, number);
+    JitValue before = jit_tmp(j, jit_mul(j, number, per));
     JitValue first = jit_max_i64(j, jit_tmp(j, jit_sub(j, begin, before)), jit_i64(j, 0));
     JitValue last = jit_tmp(j, jit_min_i64(j, jit_tmp(j, jit_sub(j, end, before)), per));
     JitLoop run = jit_for(j, jit_tmp(j, first), last, e.w->run, "run");

@@ -16,7 +16,7 @@ typedef struct WgradVariant {
     const char *name;
     int vectors; /* of the tile; 0: by its cost */
     int64_t tasks;
-    int64_t dy_bytes;   /* of dy that is packed once for all kernel rows */
+    int64_t dy_bytes;   /* of dy that is packed once a band, at most */
     double sums_caches; /* second-level caches that the sums of tasks together may fill */
 } WgradVariant;
 
@@ -83,8 +83,8 @@ static void set_channel_blocks(ConvWgrad *w, int64_t blocks)
     w->channel_blocks = divide_up(conv_group_in(&w->q), w->channel_block);
 }
 
-/* Which tasks of a thread go over the bands together: all of a set, or those of one block of
- * channels, of all rows of the kernel at least. */
+/* A run has all tasks of a chunk and group where the cache has their sums; else tasks of one block
+ * of channels, of all rows of the kernel at least. */
 static void plan_runs(ConvWgrad *w, const Target *t, const WgradVariant *v)
 {
     const ConvGeometry *q = &w->q;
@@ -122,6 +122,7 @@ static bool plan_as(ConvWgrad *w, const Target *t, const WgradVariant *v)
     plan_runs(w, t, v);
     w->pack_once = q->r * w->run_blocks > 1 &&
                    4 * w->run_panels * conv_wgrad_packed(w, t->vector_floats) <= v->dy_bytes;
+    w->pack_once = w->pack_once && scratch_bytes(w, t) <= SCRIMP_WORK_BYTES;
     return scratch_bytes(w, t) <= SCRIMP_WORK_BYTES;
 }
 

@@ -100,52 +100,64 @@ static bool moves_nothing(const Type *in, const int64_t *perm, int rank)
     return true;
 }
 
+/* transpose(x), or what has its elements at less cost. */
+static ValueId add_transpose(Graph *g, ValueId x, const int64_t *perm, int rank, Loc loc)
+{
+    const Type *from = value_type(g, x);
+    Type to = *from;
+    for (int i = 0; i < rank; i++)
+        to.dim[i] = from->dim[perm[i]];
+    if (moves_nothing(from, perm, rank))
+        return add_reshape(g, x, &to, loc);
+    AttrList attrs = {0};
+    attrs_ints(&attrs, ATTR_perm, perm, rank);
+    return graph_add(g, OP_transpose, &x, 1, &attrs, NULL, loc);
+}
+
 static ValueId fold_transpose(Graph *g, const Node *n)
 {
     int rank;
     const int64_t *perm = node_ints(n, ATTR_perm, &rank);
-    ValueId x = n->in[0];
-    Type to = *value_type(g, n->out[0]);
-    if (moves_nothing(value_type(g, x), perm, rank))
-        return add_reshape(g, x, &to, n->loc);
-    const Node *inner = value_node(g, x);
+    const Node *inner = value_node(g, n->in[0]);
     if (inner->op != OP_transpose)
-        return VALUE_NONE;
-    int inner_rank;
-    const int64_t *first = node_ints(inner, ATTR_perm, &inner_rank);
+        return moves_nothing(value_type(g, n->in[0]), perm, rank)
+                   ? add_transpose(g, n->in[0], perm, rank, n->loc)
+                   : VALUE_NONE;
+    const int64_t *first = node_ints(inner, ATTR_perm, &rank);
     int64_t both[TYPE_MAX_RANK];
     for (int i = 0; i < rank; i++)
         both[i] = first[perm[i]];
-    ValueId source = inner->in[0];
-    if (moves_nothing(value_type(g, source), both, rank))
-        return add_reshape(g, source, &to, n->loc);
-    AttrList attrs = {0};
-    attrs_ints(&attrs, ATTR_perm, both, rank);
-    return graph_add(g, OP_transpose, &source, 1, &attrs, NULL, n->loc);
+    return add_transpose(g, inner->in[0], both, rank, n->loc);
 }
 
-/* Whether v is a transposition of the last two dims alone, which the product can do as it reads. */
-static bool swaps_matrix(const Graph *g, ValueId v)
+/* A transposition whose rows are x's last axis, with its last two dims in the opposite order: what
+ * is left to transpose, if anything, moves whole rows.  Else VALUE_NONE. */
+static ValueId swap_matrix(Graph *g, ValueId v)
 {
     const Node *n = value_node(g, v);
     if (n->op != OP_transpose || n->hint != REMAT_AUTO)
-        return false;
+        return VALUE_NONE;
     int rank;
     const int64_t *perm = node_ints(n, ATTR_perm, &rank);
-    for (int i = 0; i < rank - 2; i++)
-        if (perm[i] != i)
-            return false;
-    return rank >= 2 && perm[rank - 1] == rank - 2;
+    if (rank < 2 || perm[rank - 2] != rank - 1)
+        return VALUE_NONE;
+    int64_t swapped[TYPE_MAX_RANK];
+    memcpy(swapped, perm, (size_t)rank * sizeof *perm);
+    swapped[rank - 2] = perm[rank - 1];
+    swapped[rank - 1] = rank - 1;
+    return add_transpose(g, n->in[0], swapped, rank, n->loc);
 }
 
 /* matmul(a, transpose(b)) = matmul(a, b) with b read as it lies. */
-static void fold_product(Graph *g, Node *n)
+static void fold_product(Graph *g, NodeId id)
 {
     static const AttrKey flags[2] = {ATTR_ta, ATTR_tb};
     for (int i = 0; i < 2; i++) {
-        if (!swaps_matrix(g, n->in[i]))
+        ValueId swapped = swap_matrix(g, graph_node(g, id)->in[i]);
+        if (swapped == VALUE_NONE)
             continue;
-        n->in[i] = value_node(g, n->in[i])->in[0];
+        Node *n = graph_node(g, id); /* adding nodes may have moved the table */
+        n->in[i] = swapped;
         if (node_flag(n, flags[i]))
             node_drop_attr(n, flags[i]);
         else
@@ -208,7 +220,7 @@ bool pass_fold(PassContext *ctx)
         NodeId id = r.old_order[i];
         rewrite_inputs(&r, id);
         if (graph_node(g, id)->op == OP_matmul)
-            fold_product(g, graph_node(g, id));
+            fold_product(g, id);
         Node copy = *graph_node(g, id); /* adding nodes may move the table */
         ValueId found = copy.hint == REMAT_AUTO ? fold_node(g, &copy) : VALUE_NONE;
         if (found != VALUE_NONE)

@@ -56,6 +56,19 @@ static void test_parameters(void)
     }
 }
 
+/* Whatever form the examples write attention in, its scores are no tensor. */
+static void test_attention(void)
+{
+    static const char *const names[] = {"bert", "chargpt", "ddpm",        "demo",
+                                        "gpt2", "llama",   "transformer", "vit"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        Result r = run("$SCRIMP dump --stage grad --no-loc $EXAMPLES/%s.scrimp", names[i]);
+        EXPECT(r.code == 0 && strstr(r.out, "= attention ") && !strstr(r.out, "= softmax "),
+               names[i]);
+        result_free(&r);
+    }
+}
+
 /* A loop has the multiply-adds of its steps written out. */
 static void test_loops(void)
 {
@@ -122,6 +135,7 @@ int main(void)
 {
     e2e_begin();
     test_parameters();
+    test_attention();
     test_loops();
     test_loop_counts();
     test_same_bits();

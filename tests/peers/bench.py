@@ -84,7 +84,9 @@ CASES = {
     "mobilenet_v2": picture("mobilenet_v2", "MobileNetV2", N=8),
     "vit": picture("vit", "ViT-S/16", MATRICES, size_name="small", N=8),
     "unet": picture("unet", "U-Net", N=1, size=188),
-    "lstm": Case("lstm_ptb", {"variant": "pytorch", "form": "layers"}, "LSTM, PTB medium, batch 20 × 35", MATRICES),
+    "lstm": Case("lstm_ptb", {"variant": "pytorch"}, "LSTM, PTB medium, batch 20 × 35", MATRICES),
+    "lstm_layers": Case("lstm_ptb", {"variant": "pytorch", "form": "layers"},
+                        "LSTM by layers, PTB medium, batch 20 × 35", MATRICES),
     "transformer": Case("transformer", {}, "Transformer base, batch 32 × 64 + 64", MATRICES),
 }
 ALL = CASES | {f"{name}:bf16": case.in_bf16() for name, case in CASES.items()}

@@ -107,6 +107,12 @@ def translate(module, batch):
                            label_smoothing=0.1)
 
 
+def lstm_case(form):
+    return Case("lstm_ptb", {"variant": "pytorch", "form": form, "N": 6, "T": 12, "V": 80, "H": 64, "p": 0.0},
+                "loss = 12 * cross_entropy(lstm_ptb(batch.x), batch.y)",
+                words(6, 12, 80), lambda: lstm.LSTM(80, 64), windows)
+
+
 def translation_case(variant, lr):
     return Case("transformer",
                 {"variant": variant, "N": 4, "S": 14, "T": 12, "V": 90, "C": 64, "heads": 4, "layers": 2, "p": 0.0},
@@ -211,13 +217,8 @@ CASES = {
     "gpt2": Case("gpt2", {"layers": 3, "heads": 4, "C": 128, "N": 4, "T": 24, "V": 96},
                  "loss = cross_entropy(gpt2(batch.x), batch.y)",
                  words(4, 24, 96), lambda: gpt2.GPT2(3, 4, 128, 96), predict),
-    "lstm": Case("lstm_ptb", {"variant": "pytorch", "N": 6, "T": 12, "V": 80, "H": 64, "p": 0.0},
-                 "loss = 12 * cross_entropy(lstm_ptb(batch.x), batch.y)",
-                 words(6, 12, 80), lambda: lstm.LSTM(80, 64), windows),
-    "lstm_layers": Case("lstm_ptb", {"variant": "pytorch", "form": "layers", "N": 6, "T": 12, "V": 80, "H": 64,
-                                     "p": 0.0},
-                        "loss = 12 * cross_entropy(lstm_ptb(batch.x), batch.y)",
-                        words(6, 12, 80), lambda: lstm.LSTM(80, 64), windows),
+    "lstm": lstm_case("unrolled"),
+    "lstm_layers": lstm_case("layers"),
     "transformer_tf": translation_case("tf", (2**-9, 2**-18)),
     "transformer_paper": translation_case("paper", (2**-11, 2**-18)),
     "vit": image_case("vit", {"C": 48, "heads": 3, "layers": 3, "patch": 8, "drop": 0.0},

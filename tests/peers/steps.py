@@ -164,6 +164,7 @@ STEPS = {
     "vit": lambda: vit_small(8, 224),
     "unet": lambda: unet_step(1, 188),
     "lstm": lambda: lstm_medium(20, 35),
+    "lstm_layers": lambda: lstm_medium(20, 35),
     "transformer": lambda: transformer_base(32, 64),
 }
 

@@ -418,6 +418,40 @@ static void bench_masks(const Bench *b)
     }
 }
 
+/* Of heads that lie apart, without dropout; of chargpt, GPT-2, ViT-S and BERT. */
+typedef struct AttentionCase {
+    int64_t heads, rows, width;
+    bool causal;
+} AttentionCase;
+
+static const AttentionCase attention_cases[] = {
+    {48, 64, 32, true},   {24, 256, 64, true},  {12, 1024, 64, true},
+    {48, 197, 64, false}, {24, 128, 64, false}, {24, 512, 64, false},
+};
+
+static void bench_attention(const Bench *b, const AttentionCase *q, bool gradient)
+{
+    char name[96];
+    OpKind op = gradient ? OP_attention_grad : OP_attention;
+    snprintf(name, sizeof name, "%s %lldx%lldx%lld%s", op_name(op), (long long)q->heads,
+             (long long)q->rows, (long long)q->width, q->causal ? " causal" : "");
+    if (!wanted(b, name))
+        return;
+    Pool *pool = pool_new();
+    Graph *g = graph_new(pool, "bench");
+    const int64_t dim[] = {q->heads, q->rows, q->width};
+    AttrList attrs = {0};
+    attrs_float(&attrs, ATTR_scale, 0.125);
+    if (q->causal)
+        attrs_int(&attrs, ATTR_causal, 1);
+    ValueId in[6];
+    for (int i = 0; i < 6; i++)
+        in[i] = input(g, i < 4 ? 3 : 2, dim);
+    graph_add(g, op, in + !gradient, gradient ? 6 : 3, &attrs, NULL, (Loc){0});
+    report(b, g, name);
+    pool_free(pool);
+}
+
 static void bench_all(const Bench *b)
 {
     bench_matmul(b, 1, 1024, 1024, 1024, false, false);
@@ -486,6 +520,10 @@ static void bench_all(const Bench *b)
     for (size_t i = 0; i < sizeof deconv_cases / sizeof *deconv_cases; i++) {
         ConvCase q = conv_case(deconv_cases[i]);
         bench_deconv(b, &q);
+    }
+    for (size_t i = 0; i < sizeof attention_cases / sizeof *attention_cases; i++) {
+        bench_attention(b, &attention_cases[i], false);
+        bench_attention(b, &attention_cases[i], true);
     }
     bench_masks(b);
     bench_lrn(b, OP_lrn, 4, 56, 192);

@@ -86,12 +86,12 @@ static void write_block(StrBuf *t, Random *r, bool padded, int heads, int group,
 static const char *random_text(Pool *pool, int number, int *group)
 {
     enum { MANY = 16500, MANY_HEADS = 40 };
-    static const int lengths[] = {1, 5, 16, 17, 63, 64, 65, 130, 300, 520},
+    static const int lengths[] = {1, 5, 16, 17, 63, 64, 65, 112, 130, 300, 520},
                      widths[] = {3, 8, 16, 20}, groups[] = {1, 2, 3, 5};
     Random r = {.state = (uint64_t)number};
     StrBuf t = strbuf_new(pool);
-    int heads = (int)random_below(&r, 3), rows = any_of(&r, lengths, 10);
-    int keys = coin(&r) ? rows : any_of(&r, lengths, 10);
+    int heads = (int)random_below(&r, 3), rows = any_of(&r, lengths, 11);
+    int keys = coin(&r) ? rows : any_of(&r, lengths, 11);
     if (number % 8 == 1)
         rows = any_of(&r, lengths, 4), keys = MANY;
     if (number % 8 == 3 || number % 8 == 5)

@@ -59,6 +59,15 @@ static void softmax(Block *b)
     block_each_key(b, scale_step, &s);
 }
 
+static void emit_rows(Block *b, void *user)
+{
+    (void)user;
+    block_scores(b);
+    softmax(b);
+    block_times_keys(b, b->scores, &b->v_head, b->d->value_width,
+                     block_in_head(b, b->buf.result, 'o', b->head));
+}
+
 /* first: of those that the thread has one after another. */
 static void one_block(Block *b, JitValue item, JitValue first, int64_t blocks)
 {
@@ -67,12 +76,7 @@ static void one_block(Block *b, JitValue item, JitValue first, int64_t blocks)
     JitValue rest = item, block = take_digit(j, &rest, blocks);
     JitValue row0 = mul(j, block, jit_i64(j, rows));
     block_head(b, rest, jit_tmp(j, jit_min_i64(j, block, jit_sub(j, item, first))));
-    block_rows(b, row0, jit_min_i64(j, jit_i64(j, rows), sub(j, jit_i64(j, b->d->rows), row0)));
-    block_ahead(b);
-    block_scores(b);
-    softmax(b);
-    block_times_keys(b, b->scores, &b->v_head, b->d->value_width,
-                     block_in_head(b, b->buf.result, 'o', b->head));
+    block_of_rows(b, jit_tmp(j, row0), jit_i64(j, b->d->rows), emit_rows, NULL);
 }
 
 static void emit_attention(Jit *j, const void *desc)

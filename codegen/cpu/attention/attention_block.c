@@ -4,14 +4,15 @@
 #include "codegen/cpu/attention/attention_product.h"
 #include "codegen/cpu/gemm/gemm_pack.h"
 #include "codegen/cpu/point/point_jit.h"
-#include "codegen/cpu/point/random_words.h"
 #include "codegen/cpu/point/vector_loops.h"
+#include "codegen/forms/product.h"
 #include "codegen/jit/jit_short.h"
 
 #include "ir/support/bug.h"
 #include "runtime/abi.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum {
     SCRATCH_UNIT = 16, /* floats: the widest vectors */
@@ -84,44 +85,13 @@ static void take_scratch(Block *b)
         BUG("attention needs %lld bytes of scratch", (long long)used * 4);
 }
 
-static JitValue generator_word(Block *b, int i)
-{
-    JitValue words = jit_buf(b->j, b->buf.rng, jit_types(b->j)->p_i32);
-    return jit_load(b->j, words, jit_i64(b->j, i));
-}
-
-static JitValue word_lanes(Jit *j, JitValue word)
-{
-    return splat(j, jit_cast(j, word, jit_types(j)->i32));
-}
-
-/* The generator's key is the seed plus a number of the operation. */
-static void make_key(Block *b)
-{
-    Jit *j = b->j;
-    const JitTypes *t = jit_types(j);
-    JitValue low = jit_cast(j, jit_cast(j, generator_word(b, 0), t->u32), t->u64);
-    JitValue high = jit_cast(j, jit_cast(j, generator_word(b, 1), t->u32), t->u64);
-    JitValue shift = jit_cast(j, jit_i64(j, 32), t->u64);
-    JitValue seed = jit_or(j, low, jit_shl(j, high, shift));
-    JitValue key = add(j, seed, jit_cast(j, jit_number(j, b->buf.key), t->u64));
-    b->rng[0] = word_lanes(j, key);
-    b->rng[1] = word_lanes(j, jit_shr(j, key, shift));
-    b->rng[2] = word_lanes(j, generator_word(b, 2));
-    b->rng[3] = word_lanes(j, generator_word(b, 3));
-}
-
 Block block_begin(Jit *j, const AttentionDesc *d)
 {
     Block b = {.j = j, .d = d, .buf = attention_buffers(d)};
-    b.vectors = (int)(d->blocks.block_rows / jit_lanes(j));
     jit_round_products(j, true);
     take_scratch(&b);
-    if (!d->drops)
-        return b;
-    make_key(&b);
-    for (int v = 0; v < b.vectors; v++)
-        b.quads[v] = jit_var(j, jit_types(j)->vi, "quads");
+    if (d->drops)
+        block_begin_dropout(&b);
     return b;
 }
 
@@ -215,16 +185,14 @@ void block_head(Block *b, JitValue head, JitValue before)
 static void pack_block_rows(Block *b, const BlockRows *r, const HeadRows *head)
 {
     Jit *j = b->j;
-    int64_t rows = b->d->blocks.block_rows;
     JitValue apart = jit_i64(j, head->apart);
     JitValue from = jit_offset(j, head->first, jit_mul(j, b->row0, apart));
-    PackPanel pack = {b->vectors, rows, 1, r->stride};
-    pack_zero(j, r->rows, jit_i64(j, rows * r->stride));
+    PackPanel pack = {b->vectors, b->height, 1, r->stride};
     pack_rows(j, r->rows, jit_i64(j, r->stride), from, apart, b->n, jit_i64(j, r->width));
     pack_panel(j, &pack, r->columns, r->rows, jit_i64(j, r->width), NULL);
 }
 
-void block_rows(Block *b, JitValue row0, JitValue n)
+static void begin_rows(Block *b, JitValue row0, JitValue n)
 {
     Jit *j = b->j;
     const AttentionDesc *d = b->d;
@@ -258,7 +226,9 @@ static void ask_for_rows(Block *b, int buf, char tensor, JitValue head, int64_t 
     jit_end_for(j, &l);
 }
 
-void block_ahead(Block *b)
+/* Asks for what the block of the same rows reads in the next head, where the hardware does not
+ * foresee it. */
+static void ask_for_next(Block *b)
 {
     JitValue one = jit_i64(b->j, 1), head = jit_tmp(b->j, jit_add(b->j, b->head, one));
     JitValue key_head = jit_tmp(b->j, jit_add(b->j, b->key_head, one));
@@ -269,14 +239,54 @@ void block_ahead(Block *b)
         ask_for_rows(b, b->buf.dout, 'g', head, b->d->value_width);
 }
 
+/* Rows of the block that a head, or in the gradient a chain, may end with; 0: all are whole. */
+static int64_t rows_left(const AttentionDesc *d)
+{
+    int64_t chain = d->grad ? product_k_block(d->rows) : d->rows, most = d->blocks.block_rows;
+    int64_t last = (d->rows - 1) % chain + 1, of_last = last % most;
+    int64_t of_chain = d->rows > chain ? chain % most : 0;
+    return of_last > of_chain ? of_last : of_chain;
+}
+
+static void emit_body(Block *b, int64_t height, JitValue row0, JitValue n, BlockBody *body,
+                      void *user)
+{
+    b->height = height;
+    b->vectors = (int)(height / jit_lanes(b->j));
+    begin_rows(b, row0, n);
+    ask_for_next(b);
+    body(b, user);
+}
+
+void block_of_rows(Block *b, JitValue row0, JitValue end, BlockBody *body, void *user)
+{
+    Jit *j = b->j;
+    int64_t most = b->d->blocks.block_rows, left = rows_left(b->d), lanes = jit_lanes(j);
+    int64_t height = divide_up(left, lanes) * lanes;
+    JitValue all = jit_i64(j, most);
+    if (!left) {
+        emit_body(b, most, row0, all, body, user);
+        return;
+    }
+    JitValue n = jit_tmp(j, jit_min_i64(j, all, sub(j, end, row0)));
+    if (height == most || b->d->rows < most) {
+        emit_body(b, height, row0, n, body, user);
+        return;
+    }
+    JitIf whole = jit_if(j, jit_compare(j, JIT_EQ, n, all));
+    emit_body(b, most, row0, all, body, user);
+    jit_else(j, &whole);
+    emit_body(b, height, row0, n, body, user);
+    jit_end_if(j, &whole);
+}
+
 /* --- keys --- */
 
 static void keys_between(Block *b, JitValue from, JitValue to, BlockStep *step, void *user)
 {
     Jit *j = b->j;
-    int64_t rows = b->d->blocks.block_rows;
     JitLoop l = jit_for(j, from, to, 1, "key");
-    JitValue key = jit_index(&l), place = mul(j, key, jit_i64(j, rows));
+    JitValue key = jit_index(&l), place = mul(j, key, jit_i64(j, b->height));
     for (int v = 0; v < b->vectors; v++)
         step(b, key, jit_tmp(j, jit_add(j, place, jit_i64(j, v * jit_lanes(j)))), v, user);
     jit_end_for(j, &l);
@@ -311,83 +321,18 @@ JitValue block_open(Block *b, JitValue key, int v)
     return jit_tmp(b->j, jit_vmask(b->j, JIT_GE, b->row_number[v], s));
 }
 
-/* --- dropout --- */
-
-/* Words of the numbers first + r * apart of the rows r of vector v. */
-static void row_numbers(Block *b, JitValue first, int64_t apart, int v, JitValue *low,
-                        JitValue *high)
-{
-    Jit *j = b->j;
-    JitValue lane[16];
-    for (int i = 0; i < jit_lanes(j); i++) {
-        uint32_t behind = (uint32_t)(v * jit_lanes(j) + i) * (uint32_t)apart;
-        lane[i] = jit_i32(j, (int32_t)behind);
-    }
-    JitValue behind = jit_tmp(j, jit_from_lanes(j, jit_types(j)->vi, lane));
-    *low = point_place_word_at(j, first, behind, false);
-    *high = point_place_word_at(j, first, behind, true);
-}
-
-/* Vectors from v on, as many as draw side by side. */
-static void draw_quads(Block *b, JitValue key, int v)
-{
-    Jit *j = b->j;
-    JitValue low[DROPOUT_DRAWS], high[DROPOUT_DRAWS], kept[DROPOUT_DRAWS];
-    int64_t quads = b->d->keys / 4;
-    int n = b->vectors - v < DROPOUT_DRAWS ? b->vectors - v : DROPOUT_DRAWS;
-    JitValue quad = jit_tmp(j, jit_shr(j, key, jit_i64(j, 2)));
-    JitValue first = jit_tmp(j, jit_muladd_i64(j, b->line, quads, quad));
-    for (int i = 0; i < n; i++)
-        row_numbers(b, first, quads, v + i, &low[i], &high[i]);
-    dropout_quads(j, b->rng, n, low, high, b->d->p, kept);
-    for (int i = 0; i < n; i++)
-        jit_set(j, b->quads[v + i], kept[i]);
-}
-
-/* Where four keys begin at a multiple of four in all rows: one draw decides about them. */
-static JitValue quads_kept(Block *b, JitValue key, int v)
-{
-    Jit *j = b->j;
-    JitValue byte = jit_tmp(j, jit_and(j, key, jit_i64(j, 3)));
-    if (v % DROPOUT_DRAWS == 0) {
-        JitIf next = jit_if(j, jit_compare(j, JIT_EQ, byte, jit_i64(j, 0)));
-        draw_quads(b, key, v);
-        jit_end_if(j, &next);
-    }
-    JitValue up = jit_sub(j, jit_i64(j, 24), jit_mul(j, byte, jit_i64(j, 8)));
-    JitValue lanes = splat(j, jit_cast(j, jit_tmp(j, up), jit_types(j)->i32));
-    JitValue sign = jit_tmp(j, jit_shl(j, jit_get(b->quads[v]), lanes));
-    return jit_vmask(j, JIT_LT, sign, jit_vi(j, 0));
-}
-
-/* Element (row, key) of the scores of all heads: rows are d->keys apart. */
-static JitValue element_kept(Block *b, JitValue key, int v)
-{
-    Jit *j = b->j;
-    JitValue low, high, at = jit_tmp(j, jit_muladd_i64(j, b->line, b->d->keys, key));
-    row_numbers(b, at, b->d->keys, v, &low, &high);
-    return dropout_kept(j, b->rng, low, high, b->d->p);
-}
-
-JitValue block_dropped(Block *b, JitValue key, int v, JitValue x)
-{
-    JitValue kept = b->d->keys % 4 == 0 ? quads_kept(b, key, v) : element_kept(b, key, v);
-    return jit_tmp(b->j, dropout_apply(b->j, kept, x, b->d->p));
-}
-
 /* --- sums of lines --- */
 
 static JitValue sum_place(Block *b, JitValue key, int v)
 {
     Jit *j = b->j;
     JitValue sum = jit_and(j, key, jit_i64(j, LINE_SUMS - 1));
-    return jit_tmp(j,
-                   jit_muladd_i64(j, sum, b->d->blocks.block_rows, jit_i64(j, v * jit_lanes(j))));
+    return jit_tmp(j, jit_muladd_i64(j, sum, b->height, jit_i64(j, v * jit_lanes(j))));
 }
 
 void block_sums_clear(Block *b)
 {
-    pack_zero(b->j, b->sums, jit_i64(b->j, b->d->blocks.block_rows * LINE_SUMS));
+    pack_zero(b->j, b->sums, jit_i64(b->j, b->height * LINE_SUMS));
 }
 
 void block_sums_add(Block *b, JitValue key, int v, JitValue x)
@@ -416,10 +361,12 @@ static void emit_fold(Jit *j, int64_t rows)
 JitValue block_sums(Block *b, int v)
 {
     Jit *j = b->j;
-    JitFunction f = jit_function_lookup(j, "fold_lines");
+    char name[32];
+    snprintf(name, sizeof name, "fold_lines_%lld", (long long)b->height);
+    JitFunction f = jit_function_lookup(j, name);
     if (!f) {
-        f = jit_function_begin(j, "fold_lines", jit_types(j)->none, 1, &jit_types(j)->p_f32);
-        emit_fold(j, b->d->blocks.block_rows);
+        f = jit_function_begin(j, name, jit_types(j)->none, 1, &jit_types(j)->p_f32);
+        emit_fold(j, b->height);
         jit_function_end(j);
     }
     JitValue p = jit_tmp(j, jit_offset(j, b->sums, jit_i64(j, v * jit_lanes(j))));

@@ -6,7 +6,7 @@
  * keys and values are read where they lie, element by element in the one product and by whole rows
  * in the other, or, if they are bf16, in an f32 copy of the same order; and maxima, exponentials
  * and sums of rows are computed without adding up lanes.
- * Rows that a short block lacks are computed as zeros and not written. */
+ * Rows that a short block lacks are computed of whatever lies there, and not written. */
 #ifndef SCRIMP_CODEGEN_CPU_ATTENTION_ATTENTION_BLOCK_H
 #define SCRIMP_CODEGEN_CPU_ATTENTION_ATTENTION_BLOCK_H
 
@@ -16,7 +16,7 @@
 
 enum { BLOCK_VECTORS_MOST = 16 }; /* of the rows of a block */
 
-/* A block's rows of a tensor, padded with zeros to whole vectors and to all rows; and as columns.
+/* A block's rows of a tensor, with room for whole vectors and for all rows; and as columns.
  */
 typedef struct BlockRows {
     int64_t width, stride; /* elements of a row, and between rows */
@@ -33,7 +33,8 @@ typedef struct Block {
     Jit *j;
     const AttentionDesc *d;
     AttentionBuffers buf;
-    int vectors;                 /* of its rows */
+    int64_t height;              /* rows that are computed, whole vectors, */
+    int vectors;                 /* so many */
     JitValue part;               /* of the workspace */
     JitValue scores, dscores;    /* by key; the latter in the gradient */
     JitValue sums, result, copy; /* parts of scratch memory */
@@ -63,12 +64,10 @@ void block_part(Block *b, JitValue part);
 void block_head(Block *b, JitValue head, JitValue before);
 /* Rows of a head, or head of keys, of a tensor, by its letter. */
 HeadRows block_in_head(const Block *b, int buf, char tensor, JitValue head);
-/* Rows [row0, row0 + n), of which all are in the head. */
-void block_rows(Block *b, JitValue row0, JitValue n);
-
-/* Asks for what the block of the same rows reads in the next head, where the hardware does not
- * foresee it. */
-void block_ahead(Block *b);
+/* Emits the body for rows [row0, end) of the head, or for the first block_rows of them: once for
+ * blocks of so many rows and once for those, of fewer vectors, that a head or a chain ends with. */
+typedef void BlockBody(Block *b, void *user);
+void block_of_rows(Block *b, JitValue row0, JitValue end, BlockBody *body, void *user);
 
 /* step for vector v of the rows at every key that the block sees; place: of the vector in scores.
  */
@@ -83,6 +82,8 @@ void block_scores(Block *b);
 JitValue block_score(Block *b, JitValue key, JitValue place, int v);
 /* Lanes of -1: rows that see the key. */
 JitValue block_open(Block *b, JitValue key, int v);
+/* The generator's key, and room for what it draws. */
+void block_begin_dropout(Block *b);
 /* x after dropout. */
 JitValue block_dropped(Block *b, JitValue key, int v, JitValue x);
 /* Sums over keys in the order of line_sum, a vector of rows each. */

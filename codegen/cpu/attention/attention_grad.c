@@ -104,7 +104,7 @@ static void score_gradients(Gradient *g)
 /* The chain goes on with the block's rows: chain[key][c] + x[key][r] * of[r][c] */
 static void add_rows(Block *b, JitValue x, const BlockRows *of, const HeadRows *chain)
 {
-    int64_t rows = b->d->blocks.block_rows;
+    int64_t rows = b->height;
     BlockProduct p = {.a = x,
                       .b = of->rows,
                       .to = chain->first,
@@ -119,13 +119,9 @@ static void add_rows(Block *b, JitValue x, const BlockRows *of, const HeadRows *
     block_product(b->j, &p);
 }
 
-static void one_block(Gradient *g, JitValue row0, JitValue end)
+static void emit_rows(Block *b, void *user)
 {
-    Block *b = &g->b;
-    Jit *j = b->j;
-    JitValue rows = jit_i64(j, b->d->blocks.block_rows);
-    block_rows(b, row0, jit_min_i64(j, rows, sub(j, end, row0)));
-    block_ahead(b);
+    Gradient *g = user;
     score_gradients(g);
     add_rows(b, b->scores, &b->dout, &g->dv.chain);
     add_rows(b, b->dscores, &b->q, &g->dk.chain);
@@ -245,7 +241,7 @@ static void one_chain(Gradient *g, JitValue first, JitValue end)
     begin_chain(b, &g->dk, jit_get(n));
     begin_chain(b, &g->dv, jit_get(n));
     JitLoop block = jit_for(j, first, end, b->d->blocks.block_rows, "rows");
-    one_block(g, jit_index(&block), end);
+    block_of_rows(b, jit_index(&block), end, emit_rows, g);
     jit_end_for(j, &block);
     end_chain(b, &g->dk, first, keys);
     end_chain(b, &g->dv, first, keys);

@@ -31,16 +31,15 @@ static HeadRows whole_rows(Block *b, const HeadRows *of, int64_t width, int64_t 
 /* to[key][r] for the n keys whose rows are given. */
 static void some_keys(Block *b, const HeadRows *of, const BlockRows *rows, JitValue to, JitValue n)
 {
-    int64_t block_rows = b->d->blocks.block_rows;
     BlockProduct p = {.a = of->first,
                       .b = rows->columns,
                       .to = to,
                       .a_row = of->apart,
                       .a_step = 1,
-                      .b_step = block_rows,
-                      .to_row = block_rows,
+                      .b_step = b->height,
+                      .to_row = b->height,
                       .to_padded = true,
-                      .columns = block_rows,
+                      .columns = b->height,
                       .rows = n,
                       .steps = jit_i64(b->j, rows->width),
                       .end = TILE_PARTIAL};
@@ -59,7 +58,7 @@ void block_by_keys(Block *b, const HeadRows *of, const BlockRows *rows, JitValue
     JitValue from = jit_index(&l);
     JitValue n = jit_tmp(j, jit_min_i64(j, most, jit_sub(j, b->keys, from)));
     HeadRows copy = whole_rows(b, of, rows->width, rows->stride, from, n);
-    JitValue at = jit_mul(j, from, jit_i64(j, b->d->blocks.block_rows));
+    JitValue at = jit_mul(j, from, jit_i64(j, b->height));
     some_keys(b, &copy, rows, jit_tmp(j, jit_offset(j, to, at)), n);
     jit_end_for(j, &l);
 }
@@ -73,7 +72,7 @@ void block_scores(Block *b)
 static void sum_over_keys(Block *b, JitValue x, const HeadRows *of, int64_t width, int64_t stride)
 {
     Jit *j = b->j;
-    int64_t rows = b->d->blocks.block_rows, chain = product_k_block(b->d->keys);
+    int64_t rows = b->height, chain = product_k_block(b->d->keys);
     JitLoop l = jit_for(j, jit_i64(j, 0), b->keys, chain, "chain");
     JitValue from = jit_index(&l);
     JitValue n = jit_tmp(j, jit_min_i64(j, jit_i64(j, chain), jit_sub(j, b->keys, from)));

@@ -121,6 +121,7 @@ static void bench_pairs(const Bench *b, int64_t m, int64_t n, int64_t k, bool ta
 typedef struct ConvCase {
     int64_t n, c, h, k, r, stride, pad, dilation, groups;
     int64_t w, s, stride_w, pad_w;
+    int winograd; /* m of Winograd's form; 0: the direct one */
 } ConvCase;
 
 static int64_t or_else(int64_t v, int64_t other)
@@ -158,7 +159,9 @@ static void conv_name(char *name, size_t size, OpKind op, const ConvCase *q)
     if (q->dilation > 1)
         n += snprintf(name + n, size - (size_t)n, " d%lld", (long long)q->dilation);
     if (q->groups > 1)
-        snprintf(name + n, size - (size_t)n, " g%lld", (long long)q->groups);
+        n += snprintf(name + n, size - (size_t)n, " g%lld", (long long)q->groups);
+    if (q->winograd)
+        snprintf(name + n, size - (size_t)n, " F(%d,3)", q->winograd);
 }
 
 /* The list points into pairs. */
@@ -178,10 +181,12 @@ static AttrList conv_attrs(OpKind op, const ConvCase *q, int64_t pairs[4][2])
     attrs_ints(&attrs, ATTR_dilation, pairs[2], 2);
     if (op == OP_conv2d_dgrad || op == OP_conv2d_wgrad)
         attrs_ints(&attrs, ATTR_hw, pairs[3], 2);
+    if (q->winograd)
+        attrs_int(&attrs, ATTR_winograd, q->winograd);
     return attrs;
 }
 
-static void bench_conv(const Bench *b, OpKind op, const ConvCase *q)
+static void bench_conv_form(const Bench *b, OpKind op, const ConvCase *q)
 {
     char name[96];
     conv_name(name, sizeof name, op, q);
@@ -200,6 +205,17 @@ static void bench_conv(const Bench *b, OpKind op, const ConvCase *q)
     graph_add(g, op, in, 2, &attrs, NULL, (Loc){0});
     report(b, g, name);
     pool_free(pool);
+}
+
+/* The direct form, and Winograd's where a model that asks for it gets F(4,3). */
+static void bench_conv(const Bench *b, OpKind op, const ConvCase *q)
+{
+    ConvCase form = *q;
+    bench_conv_form(b, op, &form);
+    form.winograd = 4;
+    if (q->r == 3 && q->s == 3 && q->stride == 1 && q->stride_w == 1 && q->dilation == 1 &&
+        q->groups == 1 && q->c >= 16)
+        bench_conv_form(b, op, &form);
 }
 
 /* c channels to k; h and w are the input's. */

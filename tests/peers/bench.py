@@ -7,7 +7,8 @@ dropout are the example's, data is random, numbers are f32; bench.py compares th
 comes, except that its optimizer is the fastest of fused, foreach and a loop.
 
 CASE:bf16 is the case with `precision = bf16`, beside PyTorch with torch.autocast around the loss;
-parameters, their gradients and the optimizer are f32 on both sides.
+parameters, their gradients and the optimizer are f32 on both sides.  CASE:winograd is the case with `winograd = true`,
+beside PyTorch as before, which chooses the form of its convolutions itself.
 
 Results are added to docs/results/cpu.jsonl, from which --render writes docs/results/cpu.md; a new run does, too.  Needs a
 Python with torch and torchvision, a C++ compiler for torch.compile, and build/release/scrimp ($SCRIMP names another).
@@ -42,21 +43,25 @@ MATRICES = ("contiguous", "compile")
 
 @dataclasses.dataclass
 class Case:
-    """An example with its options, what it is called in the page, how PyTorch runs it, and the
-    precision of both."""
+    """An example with its options, what it is called in the page, how PyTorch runs it, the precision of both, and what
+    the train section says beyond the example's."""
     example: str
     options: dict
     title: str
     modes: tuple
     precision: str = "f32"
+    setting: str = ""
 
     def in_bf16(self):
-        return dataclasses.replace(self, title=f"{self.title}, bf16", precision="bf16")
+        return dataclasses.replace(self, title=f"{self.title}, bf16", precision="bf16", setting="precision = bf16")
+
+    def in_winograds_form(self):
+        return dataclasses.replace(self, title=f"{self.title}, Winograd", setting="winograd = true")
 
     def text(self):
-        """For standard input: the example, which has no option for it, with its precision."""
+        """For standard input: the example, which has no option for it, with its setting."""
         path = ROOT / f"examples/{self.example}.scrimp"
-        section = f"train {{\n  precision = {self.precision}"
+        section = f"train {{\n  {self.setting}"
         text, sections = re.subn(r"^train {$", section, path.read_text(), flags=re.M)
         if sections != 1:
             raise Failed(f"{path} has {sections} train sections")
@@ -89,7 +94,9 @@ CASES = {
                         "LSTM by layers, PTB medium, batch 20 × 35", MATRICES),
     "transformer": Case("transformer", {}, "Transformer base, batch 32 × 64 + 64", MATRICES),
 }
-ALL = CASES | {f"{name}:bf16": case.in_bf16() for name, case in CASES.items()}
+WINOGRAD = ("resnet18", "resnet50", "densenet121", "vgg16", "unet")  # 3x3 convolutions of stride 1 take most of their steps
+ALL = (CASES | {f"{name}:bf16": case.in_bf16() for name, case in CASES.items()}
+       | {f"{name}:winograd": CASES[name].in_winograds_form() for name in WINOGRAD})
 
 
 class Failed(Exception):
@@ -107,7 +114,7 @@ class Scrimp:
 
     def __init__(self, case, threads):
         self.folder, self.text, model = ROOT, None, case.command()
-        if case.precision != "f32":
+        if case.setting:
             self.folder, self.text, model = ROOT / "examples", case.text(), ["-", *model[1:]]
         program = ROOT / scrimp.PROGRAM
         self.command = [program, "bench", *model, "--budget", "100%", "--threads", str(threads),
@@ -274,7 +281,8 @@ def records():
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE",
-                        help=f"of {', '.join(CASES)} (default: all); CASE:bf16: in bf16")
+                        help=f"of {', '.join(CASES)} (default: all); CASE:bf16: in bf16; "
+                        f"CASE:winograd, of {', '.join(WINOGRAD)}: in Winograd's form")
     parser.add_argument("--threads", default=f"1,{os.cpu_count()}", help="with commas between (default: 1 and all)")
     parser.add_argument("--rounds", type=int, default=4, help="an even number lets everyone be first as often as last")
     parser.add_argument("--seconds", type=float, default=2.0, help="how long a turn's steps take, about")

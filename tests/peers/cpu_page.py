@@ -19,13 +19,16 @@ Rows that say bf16 are `precision = bf16` in the train section beside `torch.aut
 the loss, but not the backward pass, as PyTorch advises, with attention in one call or by its parts, whichever is
 faster; on both sides parameters, their gradients and the optimizer's state are f32.
 
+Rows that say Winograd are `winograd = true` in the train section, beside the same PyTorch, which chooses the form of
+its convolutions itself.
+
 **Ratio** is the time of the fastest PyTorch (bold) by scrimp's: above 1 scrimp is faster. In brackets the least and
 the most of the rounds; **!** marks rows in which other programs used more than a tenth of a core. GFLOP/s and share
 of the peak are what `scrimp bench` says of its step; it measures the peak before, of multiply-adds in f32.
 
 To repeat it: `python3 -m venv torch && torch/bin/pip install torch torchvision`, a C++ compiler for `torch.compile`,
 then `torch/bin/python tests/peers/bench.py CASE --threads 1,2`, with nothing else running (`--help`); `CASE:bf16` is a
-case in bf16.
+case in bf16, `CASE:winograd` one in Winograd's form.
 """
 LITTLE = 5  # percent of the peak
 MODES = ["contiguous", "channels_last", "compile"]

@@ -171,7 +171,7 @@ STEPS = {
 
 class Trainer:
     """Takes steps of one of STEPS on batches of their own.  mode: contiguous, channels_last or compile.
-    NAME:bf16 takes NAME's with the loss, but not its gradient, inside of torch.autocast."""
+    NAME:winograd is NAME; NAME:bf16 takes NAME's with the loss, but not its gradient, inside of torch.autocast."""
 
     def __init__(self, name, mode):
         torch.manual_seed(1)

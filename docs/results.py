@@ -91,7 +91,9 @@ class Scrimp:
         command = [verb, "examples/%s.scrimp" % file, "--json"]
         for option in options.split() + ([] if batch is None else ["N=%d" % batch]):
             command += ["-D", option]
-        text = self.text(*command, *STORED + AS_PRINTED.get(file, []), *more)
+        if verb != "summary":  # which plans nothing
+            command += STORED + AS_PRINTED.get(file, [])
+        text = self.text(*command, *more)
         return text and json.loads(text)
 
     def graph(self, name, verb, network, *more):

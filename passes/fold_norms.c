@@ -56,9 +56,10 @@ static const Node *norm_behind(const Folder *f, const Node *layer)
                                                                                         : NULL;
 }
 
-static const char *name_of(const Graph *g, ValueId v)
+/* Outlives the graph. */
+static const char *name_of(const Folder *f, ValueId v)
 {
-    return graph_value(g, v)->name + 1;
+    return pool_strdup(f->ctx->pool, graph_value(f->ctx->graph, v)->name + 1);
 }
 
 static ValueId new_param(Graph *g, const char *like, const char *what, Type type, Loc loc)
@@ -76,19 +77,19 @@ static void fold(Folder *f, NodeId layer_id, const Node *norm)
     Graph *g = f->ctx->graph;
     const Node layer = *graph_node(g, layer_id),
                behind = *norm; /* nodes move when some are added */
-    FoldedNorm n = {.weight = name_of(g, layer.in[1]),
-                    .bias = layer.n_in > 2 ? name_of(g, layer.in[2]) : NULL,
-                    .mean = name_of(g, behind.in[1]),
-                    .variance = name_of(g, behind.in[2]),
-                    .scale = name_of(g, behind.in[3]),
-                    .shift = name_of(g, behind.in[4]),
+    FoldedNorm n = {.weight = name_of(f, layer.in[1]),
+                    .bias = layer.n_in > 2 ? name_of(f, layer.in[2]) : NULL,
+                    .mean = name_of(f, behind.in[1]),
+                    .variance = name_of(f, behind.in[2]),
+                    .scale = name_of(f, behind.in[3]),
+                    .shift = name_of(f, behind.in[4]),
                     .eps = node_float(&behind, ATTR_eps, 1e-5),
                     .axis = channel_axis(&layer)};
     ValueId in[] = {layer.in[0],
                     new_param(g, n.weight, "weight", *value_type(g, layer.in[1]), layer.loc),
                     new_param(g, n.weight, "bias", *value_type(g, behind.in[3]), layer.loc)};
-    n.folded_weight = name_of(g, in[1]);
-    n.folded_bias = name_of(g, in[2]);
+    n.folded_weight = name_of(f, in[1]);
+    n.folded_bias = name_of(f, in[2]);
     AttrList attrs = {.n = layer.n_attr};
     for (int i = 0; i < layer.n_attr; i++)
         attrs.items[i] = layer.attr[i];

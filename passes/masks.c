@@ -172,7 +172,7 @@ bool pass_masks(PassContext *ctx)
     }
     if (c.picked.len > 0) {
         if (ctx->request.masks == MASKS_BY_BUDGET)
-            ctx->without_masks = graph_copy(ctx->pool, ctx->graph);
+            ctx->without_masks = graph_copy(ctx->graph->pool, ctx->graph);
         mask_apply(ctx->graph, &c.picked);
         ctx->masks.tensors = (int)c.picked.len;
         ctx->masks.whole_peak_bytes = c.whole.peak_bytes;

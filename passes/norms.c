@@ -235,7 +235,7 @@ static void keep_plain(PassContext *ctx)
     PassContext *plain = POOL_NEW(ctx->pool, PassContext);
     *plain = *ctx;
     plain->request.no_norms = true;
-    plain->graph = graph_copy(ctx->pool, ctx->graph);
+    plain->graph = graph_copy(ctx->graph->pool, ctx->graph);
     ctx->plain = plain;
 }
 

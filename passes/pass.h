@@ -21,8 +21,8 @@ typedef struct MaskReport {
 typedef bool PassSupports(const Graph *g, const Node *n, ShapeError *err);
 
 typedef struct PassContext {
-    Graph *graph; /* what a pass works on, and what it leaves */
-    Pool *pool;   /* the compilation's */
+    Graph *graph; /* what a pass works on, and what it leaves, in the same pool */
+    Pool *pool;   /* the compilation's: everything else that passes leave */
 
     /* What is asked for */
     PlanRequest request; /* without a cost model: passes_run reads the graph's remat section and

@@ -184,7 +184,7 @@ static void add_checkpoints(Forms *f, const Graph *g, bool masks, bool again)
     int n = loops_with_states(g), one_by_one = n < MOST_LOOPS ? n : MOST_LOOPS;
     for (int i = again ? one_by_one : 1; i <= one_by_one + 1 && n > 0; i++) {
         bool twice = i > one_by_one;
-        Graph *copy = graph_copy(f->ctx->pool, g);
+        Graph *copy = graph_copy(g->pool, g);
         const char *text = loops_checkpoint(copy, i < one_by_one ? i : n, twice ? 2 : 1);
         add_loop_form(f, copy, masks, again, text);
     }
@@ -245,7 +245,7 @@ static bool plan_forms(PassContext *ctx, Pool *scratch, double begin)
     for (int i = 0; i < f.n; i++)
         chosen = f.step[i] == plan.step ? f.form[i] : chosen;
     ctx->report = plan.report;
-    ctx->report.loops = chosen->loops;
+    ctx->report.loops = chosen->loops ? pool_strdup(ctx->pool, chosen->loops) : NULL;
     if (whole)
         ctx->masks.overhead_percent = mask_percent(&first->step.keep_all, &whole->step.keep_all);
     if (again && chosen->again)

@@ -383,7 +383,7 @@ void change_no_larger(PassContext *ctx, GraphChange *make, MemEffort effort)
     if (ctx->request.no_views || ctx->for_device || !memplan_is_countable(ctx->graph))
         return;
     Pool *scratch = pool_new_child(ctx->pool);
-    Graph *g = make(ctx->pool, scratch, ctx->graph);
+    Graph *g = make(ctx->graph->pool, scratch, ctx->graph);
     if (g && is_no_larger(scratch, ctx->graph, g, effort, ctx->placement_cache))
         ctx->graph = g;
     pool_free(scratch);
@@ -394,7 +394,8 @@ bool pass_views(PassContext *ctx)
     int64_t arena_bytes;
     if (ctx->request.no_views || !memplan_is_countable(ctx->graph))
         return true;
-    Graph *g = views_of(ctx->pool, ctx->graph, MEMPLAN_FINAL, ctx->placement_cache, &arena_bytes);
+    Graph *g =
+        views_of(ctx->graph->pool, ctx->graph, MEMPLAN_FINAL, ctx->placement_cache, &arena_bytes);
     ctx->graph = g ? g : ctx->graph;
     return true;
 }

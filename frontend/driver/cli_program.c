@@ -187,7 +187,9 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
     const char *pipeline = o->pipeline                 ? o->pipeline
                            : o->mode == FRONTEND_TRAIN ? pipeline_train
                                                        : pipeline_infer;
-    PassContext ctx = {.graph = g,
+    /* The graphs that passes leave behind them are gone before a step runs. */
+    Pool *steps = pool_new_child(cli->pool);
+    PassContext ctx = {.graph = graph_copy(steps, g),
                        .pool = cli->pool,
                        .solution_cache = cli_solution_cache(cli),
                        .checksums = o->checksums,
@@ -202,7 +204,7 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
     if (code != EXIT_OK)
         return code;
     bool ok = passes_run(&ctx, pipeline, o->observer, o->user);
-    *out = (Program){.graph = ctx.graph,
+    *out = (Program){.graph = ok ? graph_copy(cli->pool, ctx.graph) : ctx.graph,
                      .plan = ctx.plan,
                      .report = ctx.report,
                      .masks = ctx.masks,
@@ -219,5 +221,6 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
         fprintf(stderr, "warning: the loss does not depend on %s: not trained\n", ctx.untrained);
     cli_warnings(cli);
     cli->state->warned = true;
-    return cli_supported(cli, ctx.graph);
+    pool_free(steps);
+    return cli_supported(cli, out->graph);
 }

@@ -322,7 +322,7 @@ static bool mark_loops(Graph *g)
 bool pass_autodiff(PassContext *ctx)
 {
     PassContext again = *ctx;
-    again.graph = graph_copy(ctx->pool, ctx->graph);
+    again.graph = graph_copy(ctx->graph->pool, ctx->graph);
     if (!make_step(ctx))
         return false;
     if (!mark_loops(again.graph))

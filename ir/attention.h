@@ -67,13 +67,13 @@ AttentionShape attention_shape(const Graph *g, const Node *n);
 /* Scores that are not masked, of all heads. */
 double attention_scores(const AttentionShape *a);
 
-/* How the CPU's kernels go through a head: block_rows rows at a time (at its end fewer), whose
- * scores for all keys lie in a thread's scratch memory, or, where these are too many, in the
- * workspace.  Tasks that need workspace are at most ATTENTION_PARTS, each with its own part of it:
- * the scores of a block (in the gradient also their gradients), then, in the gradient, a sum for
- * every element of dk and of dv unless the rows are one chain of products, one more where heads
- * share keys, and one more for every element of those that are bf16, unless scratch memory has room
- * for these. */
+/* How the CPU's kernels go through a head: block_rows rows at a time (at its end, or that of a
+ * chain, fewer), whose scores for all keys lie in a thread's scratch memory, or, where these are
+ * too many, in the workspace.  Tasks that need workspace are at most ATTENTION_PARTS, each with its
+ * own part of it: the scores of a block (in the gradient also their gradients), then, in the
+ * gradient, a sum for every element of dk and of dv unless the rows are one chain of products, one
+ * more where heads share keys, and one more for every element of those that are bf16, unless
+ * scratch memory has room for these. */
 enum { ATTENTION_PARTS = 32, ATTENTION_CHAIN = 256 };
 typedef struct AttentionBlocks {
     int64_t block_rows;

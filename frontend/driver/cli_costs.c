@@ -174,6 +174,12 @@ static double measured_cost(void *user, const Graph *g, NodeId node)
     return c->of_node[node];
 }
 
+static void forget_graph(void *user)
+{
+    KernelCosts *c = user;
+    c->graph = NULL;
+}
+
 /* --- measuring --- */
 
 /* Equal calls differ in what the processor's caches hold when they begin: their mean. */
@@ -294,7 +300,7 @@ ExitCode cli_measure_costs(Cli *cli, const Ast *ast, const ProgramOptions *o,
         code = cli->state->device ? measure_on_device(&m) : measure_all(&m);
     if (code == EXIT_OK) {
         *out = POOL_NEW(cli->pool, MeasuredCosts);
-        **out = (MeasuredCosts){measured_cost, c};
+        **out = (MeasuredCosts){measured_cost, forget_graph, c};
     }
     return code;
 }

@@ -173,8 +173,9 @@ static bool tell_winograd(Cli *cli, const TrainSpec *train)
     return true;
 }
 
-ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, MeasureCosts *measure,
-                       Program *out)
+/* The passes' graphs are in steps, the program's is not. */
+static ExitCode build_in(Pool *steps, Cli *cli, const Ast *ast, const ProgramOptions *o,
+                         MeasureCosts *measure, Program *out)
 {
     FrontendOptions options = frontend_options_of(cli, o);
     Graph *g = cli_lower(cli, ast, &options);
@@ -187,8 +188,6 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
     const char *pipeline = o->pipeline                 ? o->pipeline
                            : o->mode == FRONTEND_TRAIN ? pipeline_train
                                                        : pipeline_infer;
-    /* The graphs that passes leave behind them are gone before a step runs. */
-    Pool *steps = pool_new_child(cli->pool);
     PassContext ctx = {.graph = graph_copy(steps, g),
                        .pool = cli->pool,
                        .solution_cache = cli_solution_cache(cli),
@@ -204,7 +203,7 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
     if (code != EXIT_OK)
         return code;
     bool ok = passes_run(&ctx, pipeline, o->observer, o->user);
-    *out = (Program){.graph = ok ? graph_copy(cli->pool, ctx.graph) : ctx.graph,
+    *out = (Program){.graph = ok ? graph_copy(cli->pool, ctx.graph) : NULL,
                      .plan = ctx.plan,
                      .report = ctx.report,
                      .masks = ctx.masks,
@@ -221,6 +220,18 @@ ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, Measur
         fprintf(stderr, "warning: the loss does not depend on %s: not trained\n", ctx.untrained);
     cli_warnings(cli);
     cli->state->warned = true;
-    pool_free(steps);
     return cli_supported(cli, out->graph);
+}
+
+/* The graphs that passes leave behind them are gone before a step runs. */
+ExitCode program_build(Cli *cli, const Ast *ast, const ProgramOptions *o, MeasureCosts *measure,
+                       Program *out)
+{
+    Pool *steps = pool_new_child(cli->pool);
+    ExitCode code = build_in(steps, cli, ast, o, measure, out);
+    const MeasuredCosts *costs = cli->state->costs;
+    if (costs)
+        costs->forget_graph(costs->table);
+    pool_free(steps);
+    return code;
 }

@@ -45,7 +45,8 @@ struct SolutionCache *cli_solution_cache(Cli *cli);
 /* What a cost model that measures knows. */
 typedef struct MeasuredCosts {
     MeasuredCost *cost;
-    void *table; /* its user */
+    void (*forget_graph)(void *user); /* whose costs it looked up last: it is to be freed */
+    void *table;                      /* the user */
 } MeasuredCosts;
 /* Measures what of the model has not been measured yet and a plan for this request asks for. *out
  * stays as it is unless EXIT_OK is returned. */

@@ -151,7 +151,7 @@ bool goals_add_gradients(Builder *b, size_t part, int64_t j)
         const char *refused = autodiff_gradients(b->to, loss, add_seed(b, loss), m->wrt.data,
                                                  (int)m->wrt.len, m->grad.data);
         if (refused)
-            return pass_fail(b->ctx, "E617", refused,
+            return pass_fail(b->ctx, "E617", pool_strdup(b->ctx->pool, refused),
                              "write the products and the softmax that it stands for");
     }
     return true;
@@ -185,7 +185,8 @@ static ValueId name_grad(Builder *b, ValueId param, ValueId grad)
 static void note_untrained(Builder *b, ValueId param)
 {
     const char *so_far = b->ctx->untrained, *name = graph_value(b->to, param)->name;
-    b->ctx->untrained = so_far ? pool_printf(b->ctx->pool, "%s %s", so_far, name) : name;
+    b->ctx->untrained =
+        pool_printf(b->ctx->pool, "%s%s%s", so_far ? so_far : "", so_far ? " " : "", name);
 }
 
 /* --- updates --- */

@@ -4,6 +4,7 @@
  * packing of operands included.  GB/s: every operand and the result counted once. */
 #include "check.h"
 #include "codegen/build/flops_peak.h"
+#include "ir/winograd.h"
 #include "tests/support/run/run_kernels.h"
 
 #include <string.h>
@@ -186,12 +187,11 @@ static AttrList conv_attrs(OpKind op, const ConvCase *q, int64_t pairs[4][2])
     return attrs;
 }
 
-static void bench_conv_form(const Bench *b, OpKind op, const ConvCase *q)
+/* m of Winograd's form, where a model that asks for it gets it; else 0. */
+static int bench_conv_form(const Bench *b, OpKind op, const ConvCase *q)
 {
     char name[96];
     conv_name(name, sizeof name, op, q);
-    if (!wanted(b, name))
-        return;
     Pool *pool = pool_new();
     Graph *g = graph_new(pool, "bench");
     int64_t oh = (q->h + 2 * q->pad - q->dilation * (q->r - 1) - 1) / q->stride + 1;
@@ -202,19 +202,19 @@ static void bench_conv_form(const Bench *b, OpKind op, const ConvCase *q)
     AttrList attrs = conv_attrs(op, q, pairs);
     ValueId in[2] = {input(g, 4, op == OP_conv2d_dgrad ? y : x),
                      op == OP_conv2d_wgrad ? input(g, 4, y) : input(g, 4, w)};
-    graph_add(g, op, in, 2, &attrs, NULL, (Loc){0});
-    report(b, g, name);
+    ValueId out = graph_add(g, op, in, 2, &attrs, NULL, (Loc){0});
+    int m = winograd_choice(g, value_node(g, out));
+    if (wanted(b, name))
+        report(b, g, name);
     pool_free(pool);
+    return m;
 }
 
-/* The direct form, and Winograd's where a model that asks for it gets F(4,3). */
 static void bench_conv(const Bench *b, OpKind op, const ConvCase *q)
 {
     ConvCase form = *q;
-    bench_conv_form(b, op, &form);
-    form.winograd = 4;
-    if (q->r == 3 && q->s == 3 && q->stride == 1 && q->stride_w == 1 && q->dilation == 1 &&
-        q->groups == 1 && q->c >= 16)
+    form.winograd = bench_conv_form(b, op, q);
+    if (form.winograd)
         bench_conv_form(b, op, &form);
 }
 

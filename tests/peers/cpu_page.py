@@ -20,7 +20,7 @@ the loss, but not the backward pass, as PyTorch advises, with attention in one c
 faster; on both sides parameters, their gradients and the optimizer's state are f32.
 
 Rows that say Winograd are `winograd = true` in the train section, beside the same PyTorch, which chooses the form of
-its convolutions itself.
+its convolutions itself; their GFLOP/s count the operations of that form, which are fewer.
 
 **Ratio** is the time of the fastest PyTorch (bold) by scrimp's: above 1 scrimp is faster. In brackets the least and
 the most of the rounds; **!** marks rows in which other programs used more than a tenth of a core. GFLOP/s and share
